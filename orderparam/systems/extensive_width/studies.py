@@ -170,8 +170,10 @@ def feature_staircase(
         Freehand(draw_order, "order of the transition"),
     ],
     caption=r"""
-        tanh$(2z)$, $k/d$ = {width_ratio}; errors for $\beta$ = {decay}, $\Delta$ = {noise} (star).
-        In the red part of the map a finite fraction of the features is learned at once. Finite
+        A teacher of $k$ = {width_ratio} $d$ features tanh$(2z)$ in $d$ inputs, whose read-outs fall
+        as $i^{{-\beta}}$; $\Delta$: variance of the label noise, $n$: number of examples. Errors
+        are those at $\beta$ = {decay}, $\Delta$ = {noise} (star in the map). In the red part of the
+        map a finite fraction of the features is learned at once. Finite
         sizes approach the limit as $k^{{2\beta - 1}}$, slowly.
     """,
     explained=FINITE_DIMENSION,
@@ -237,8 +239,9 @@ def collective(
         for width in (p["width"], p["measured_width"])
     ],
     caption=r"""
-        $\Delta$ = {noise}, tanh$(2z)$, read-outs of unit norm. Above: $d$ = {input_dim}, $k$ =
-        {width}. Below: chains that start with the learned features at the teacher, $d$ =
+        A teacher of $k$ features tanh$(2z)$ in $d$ inputs, with read-outs of unit norm that depend
+        on the number $i$ of the feature as each panel says; label noise of variance {noise}, $n$
+        examples. Above: $d$ = {input_dim}, $k$ = {width}. Below: chains that start with the learned features at the teacher, $d$ =
         {measured_dim}, $k$ = {measured_width}; they test whether the state of the theory is stable,
         not whether it is selected, and a point of one converged run has no error bar.
     """,
@@ -299,9 +302,10 @@ def sum_of_overlaps(data: xr.Dataset) -> xr.DataArray:
     gallery={"resolution": 64},
     full={"resolution": 128, "width": 20},
     panels=[phases_panel("n_train", "decay", log="x", order="sum of the overlaps of features")],
-    caption="d = {input_dim}, k = {width}, noise {noise}; colour: sum of the overlaps of all "
-    "features, about the number that is learned; lines: jumps of one or more features. Theory "
-    "alone.",
+    caption="A teacher of {width} features tanh$(2z)$ in {input_dim} inputs, with read-outs that "
+    "fall as a power of the number of the feature, and label noise of variance {noise}. Colour: "
+    "sum of the overlaps of all features, about the number that is learned. Lines: jumps of one "
+    "or more features. Theory alone.",
 )
 def feature_plane(
     resolution: int = 32, input_dim: int = 150, width: int = 6, noise: float = 0.1

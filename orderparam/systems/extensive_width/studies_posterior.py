@@ -235,8 +235,11 @@ def quadratic_specialisation(
     },
     panels=[Panel("feature", "overlap", by="model", jump=learned)],
     caption=r"""
-        $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, $n/d^2$ = {ratio},
-        tanh$(2z)$; {seeds} data sets.
+        A teacher of $k$ = {width} features tanh$(2z)$ in $d$ = {input_dim} inputs, whose read-outs
+        fall as $i^{{-\beta}}$ with $\beta$ = {decay}; label noise of variance $\Delta$ = {noise},
+        $n$ = {ratio} $d^2$ examples, {seeds} data sets. Whole model: the student has all features.
+        Effective model: it has the features that the theory says are learned, and the others are
+        noise to it.
     """,
     explained=FINITE_DIMENSION,
 )

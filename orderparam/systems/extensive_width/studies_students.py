@@ -320,10 +320,11 @@ def student_width(
         Freehand(draw_exponents),
     ],
     caption=r"""
-        $d$ = {input_dim}, $k$ = {width}, $\beta$ = {decay}, $\Delta$ = {noise}, tanh$(2z)$;
-        {epochs} epochs of Adam, {seeds} seeds. $k_c$: number of learned features in theory. Right:
-        exponents of the errors at $n/d^2$ = {learning} and at {refining}, 95 % intervals; best
-        width: at each $n$ the width of the smallest mean error.
+        A teacher of $k$ = {width} features tanh$(2z)$ in $d$ = {input_dim} inputs, whose read-outs
+        fall as $i^{{-\beta}}$ with $\beta$ = {decay}; label noise of variance {noise}. Students are
+        trained by {epochs} epochs of Adam with {seeds} seeds. $k_c$: number of learned features in
+        theory. Right: exponents of the errors at $n/d^2$ = {learning} and at {refining}, with 95 %
+        intervals. Best width: at each $n$ the width of the smallest mean error.
     """,
     explained="The theory is the smallest possible error; Adam need not reach it, and the study "
     "shows the distance.",

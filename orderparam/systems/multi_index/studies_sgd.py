@@ -61,10 +61,13 @@ def _exits(degree: int, dims: tuple[int, ...], seeds: int) -> list[Curve]:
         )
     ],
     caption=r"""
-        Spherical one-pass SGD, one neuron, student = target = normalised Hermite polynomial of
-        degree $\ell$, correlation loss, learning rate 0.5, 0.1, $0.5/\sqrt{{d}}$. Theory: mean
-        first-passage time of the diffusing overlap. Exponents with 95 % intervals [slope of the
-        theory over the same $d$]; asymptotically $n \sim d$, $d\log d$, $d^2$.
+        One neuron learns from $n$ samples in $d$ dimensions by spherical one-pass SGD on the
+        correlation loss. The activations of neuron and target are the normalised Hermite polynomial
+        of degree $\ell$; the learning rates are 0.5, 0.1 and $0.5/\sqrt{{d}}$ for $\ell$ = 1, 2 and
+        3; $m$: overlap with the target's direction. Theory: mean first-passage time of the
+        diffusing overlap. Exponents are given with 95 % intervals and, in square brackets, with the
+        slope of the theory over the same $d$. For large $d$ the theory has $n \sim d$, $d\log d$
+        and $d^2$.
     """,
 )
 def sgd_exit_times(

@@ -76,8 +76,8 @@ def _compared(
     ),
     source=_PACELLI,
     panels=[Panel("width", y, facet="depth", log="x") for y in ("test_error", "train_error")],
-    caption="{data}, $P$ = {n_train}, $T$ = {temperature}, erf, unit prior variances, {n_test} "
-    "test points. Nested, common and "
+    caption="Networks of erf units with unit prior variances on {data}: $P$ = {n_train} training "
+    "examples at temperature $T$ = {temperature}, {n_test} test examples. Nested, common and "
     f"linear are three closures of the theory, which are equal at depth 1. {CHAINS}",
     seconds=(200, 7200),
     observables=LOSSES,
@@ -201,9 +201,10 @@ def finite_width_temperature(
         )
         for y in ("order_parameters", "test_error", "train_error")
     ],
-    caption="{data}, $P$ = {n_train}, {n_test} test points, one hidden layer of erf units, unit "
-    "prior variances. $Q$ is measured "
-    rf"as the squared length of the read-out, $\langle |v|^2 \rangle / (N r)$. {CHAINS}",
+    caption="Networks of one hidden layer of $N$ erf units with unit prior variances on {data}: "
+    "$P$ = {n_train} training examples at temperature $T$, {n_test} test examples. The order "
+    "parameter $Q$ multiplies the kernel of infinite width. It is measured as the squared length "
+    rf"of the read-out $v$ over that of its prior, $\langle |v|^2 \rangle / N$. {CHAINS}",
     seconds=(60, 1800),
     observables=("order_parameters", "test_error", "train_error"),
     full={

@@ -365,9 +365,11 @@ GAUSSIAN = "Gaussian weights (VGA)"
         Freehand(draw_chains, "chains one by one, all $T$"),
     ],
     columns=2,
-    caption="Erf units, $d$ = {input_dim}, $N$ = {width}, $n$ = {n_train}, $y = h_3(w_*\\cdot x)$; "
-    "variance of $\\sqrt{{N}}a$ {readout_variance}, $E|w|^2$ = 1. Where the branches of Gaussian "
-    "weights differ, both are minima, and the one of lower $F$ is the equilibrium. Theories are "
+    caption="Networks of $N$ = {width} erf units in $d$ = {input_dim} dimensions learn $n$ = "
+    "{n_train} examples of $y = h_3(w_*\\cdot x)$, the third Hermite polynomial, at temperature "
+    "$T$. Priors: variance {readout_variance} of $\\sqrt{{N}}a$ for read-outs $a$, and $E|w|^2$ = 1 "
+    "for the weights $w$ of a neuron. Where the branches of Gaussian weights differ, both are "
+    "minima of the free energy $F$, and the lower one is the equilibrium. Theories are "
     "averaged over data (effective ridge) and predict too much learning from so few examples at "
     "small $T$. Bottom right: $\\rho = w\\cdot w_*$; circles start from the prior, squares from "
     "the target; filled: R-hat below 1.05 and at least 100 effective samples. Chains are "

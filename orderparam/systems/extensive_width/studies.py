@@ -241,9 +241,10 @@ def collective(
     caption=r"""
         A teacher of $k$ features tanh$(2z)$ in $d$ inputs, with read-outs of unit norm that depend
         on the number $i$ of the feature as each panel says; label noise of variance {noise}, $n$
-        examples. Above: $d$ = {input_dim}, $k$ = {width}. Below: chains that start with the learned features at the teacher, $d$ =
-        {measured_dim}, $k$ = {measured_width}; they test whether the state of the theory is stable,
-        not whether it is selected, and a point of one converged run has no error bar.
+        examples. Above: $d$ = {input_dim}, $k$ = {width}. Below: chains that start with the learned
+        features at the teacher, $d$ = {measured_dim}, $k$ = {measured_width}; they test whether the
+        state of the theory is stable, not whether it is selected, and a point of one converged run
+        has no error bar.
     """,
     explained=FINITE_DIMENSION,
 )

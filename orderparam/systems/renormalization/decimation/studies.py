@@ -103,11 +103,13 @@ def _draw_closures(axes: Any, comparison: Comparison) -> None:
         Freehand(_draw_closures),
     ],
     caption=(
-        r"Ridge regression with ridge $T$ on $P$ = {n_train} examples of {modes} Gaussian features, "
-        r"with eigenvalues and squared target coefficients $\lambda_k=y_k^2=k^{{-{decay}}}$. "
-        r"$\Lambda$: number of modes that are left, $T(\Lambda)$: their ridge, $g$: their "
-        r"posterior variance divided by $T(\Lambda)$. Right: $T$ = {measured_at}; means of {seeds} "
-        r"runs with all modes, and with the $\Lambda$ first modes and a uniform ridge. The exact flow, $g$ and the single sweep are derived here."
+        r"Ridge regression with ridge $T$ on $P$ = {n_train} examples of {modes} Gaussian "
+        r"features, with eigenvalues and squared target coefficients "
+        r"$\lambda_k=y_k^2=k^{{-{decay}}}$. $\Lambda$: number of modes that are left, "
+        r"$T(\Lambda)$: their ridge, $g$: their posterior variance divided by $T(\Lambda)$. "
+        r"Right: $T$ = {measured_at}; means of {seeds} runs with all modes, and with the "
+        r"$\Lambda$ first modes and a uniform ridge. The exact flow, $g$ and the single sweep "
+        r"are derived here."
     ),
 )
 def decimation_flow_figure(

@@ -137,11 +137,12 @@ def functional_flow(
         Panel("n_train", "fluctuation", facet="features", by="quartic", log="xy"),
     ],
     caption=(
-        r"Regression with a quartic loss and ridge $T$ = {temperature}, in the right panels {ratio} "
-        r"times as large; $u$: weight of the quartic term of the loss. Gaussian: {modes} features "
-        r"with eigenvalues and squared target coefficients $\lambda_k=y_k^2=k^{{-2}}$. Digits: the {modes} largest "
-        r"modes of an erf kernel, even against odd. Clone: Gaussian features of the same "
-        r"eigenvalues and targets. Hamiltonian Monte Carlo of the posterior of each training set."
+        r"Regression with a quartic loss and ridge $T$ = {temperature}, in the right panels "
+        r"{ratio} times as large; $u$: weight of the quartic term of the loss. Gaussian: {modes} "
+        r"features with eigenvalues and squared target coefficients $\lambda_k=y_k^2=k^{{-2}}$. "
+        r"Digits: the {modes} largest modes of an erf kernel, even against odd. Clone: Gaussian "
+        r"features of the same eigenvalues and targets. Hamiltonian Monte Carlo of the posterior "
+        r"of each training set."
     ),
 )
 def quartic_regression(
@@ -341,14 +342,14 @@ def _draw_portrait(name: str, axes: Any, comparison: Any) -> None:
     columns=3,
     panels=[Freehand(partial(_draw_portrait, name), title) for name, title in zip(FIELDS, _TITLES)],
     caption=(
-        r"Flow of the mass $r$ and the quartic coupling to one loop, for magnets of $n$ components "
-        r"in one dimension whose interactions fall with the exponent $\sigma=1+\alpha$, $\alpha$ = "
-        r"{kernel_decay}, and for learning. Circle: Gaussian fixed point; square: the other fixed "
-        r"point; dashed: the couplings that flow to the latter. Orange: learning with a density of "
-        r"data $\rho$ = {density} and a quartic term of weight $u$ = {quartics} in the loss; it "
-        r"starts at $r>0$ and leaves to the right, where all modes are "
-        r"learned. The analogy is one of equations only: modes are discrete, and a target $y(x)$ "
-        r"breaks the symmetry. There is no measurement."
+        r"Flow of the mass $r$ and the quartic coupling to one loop, for magnets of $n$ "
+        r"components in one dimension whose interactions fall with the exponent "
+        r"$\sigma=1+\alpha$, $\alpha$ = {kernel_decay}, and for learning. Circle: Gaussian fixed "
+        r"point; square: the other fixed point; dashed: the couplings that flow to the latter. "
+        r"Orange: learning with a density of data $\rho$ = {density} and a quartic term of "
+        r"weight $u$ = {quartics} in the loss; it starts at $r>0$ and leaves to the right, where "
+        r"all modes are learned. The analogy is one of equations only: modes are discrete, and a "
+        r"target $y(x)$ breaks the symmetry. There is no measurement."
     ),
 )
 def two_portraits(

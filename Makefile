@@ -6,6 +6,7 @@
 # make check         lint, types and layers of imports
 # make attack        random interrupts, damage, malformed calls and parameters: takes hours, resumes (tests/drawn.txt)
 # make bench         runs the benchmarks
+# make bench-peers   installs public packages that compute the same, each into a temporary environment, and compares
 # make figures       runs every study at the size of the gallery and writes docs/agreement.md: takes a day, resumes
 # make docs          builds the site into site/, without a network
 # make clean         removes .venv, site and caches; results stay
@@ -17,7 +18,7 @@ CONSTRAINTS ?=
 # Each of two processes runs one test file after another, so that all tests of a file share its compiled programs.
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile
 
-.PHONY: demo test test-all test-changed attack smoke check bench figures docs clean
+.PHONY: demo test test-all test-changed attack smoke check bench bench-peers figures docs clean
 
 demo: $(VENV)/.installed
 	$(BIN)/orderparam run digits-learning-curve
@@ -44,6 +45,9 @@ check: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	@set -e; for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script; done
+
+bench-peers: $(VENV)/.installed-dev
+	$(BIN)/python benchmarks/public
 
 figures: $(VENV)/.installed
 	$(BIN)/python docs/agreement.py

@@ -102,7 +102,7 @@ class Collapse:
         )
 
     def table(self) -> list[dict[str, Any]]:
-        """One row for each number that was fitted: name, value, error, accepted."""
+        """The fitted numbers as a table, each with its name, value, error and `accepted`."""
         return [
             {
                 "name": name,

@@ -75,6 +75,7 @@ def check_file(file: str) -> None:
 
 
 def check_finite(option: str, value: float | None) -> None:
+    """Raise `ValueError` for the value of an option that is NaN or infinite."""
     if value is not None and not math.isfinite(value):
         raise ValueError(f"{option} {value}: must be a finite number")
 

@@ -18,6 +18,7 @@ def verbs(incomplete: str) -> list[tuple[str, str]]:
 
 
 def experiments(incomplete: str) -> list[tuple[str, str]]:
+    """The experiments whose names begin with these letters, each with its summary."""
     return [
         (e.name, e.summary)
         for e in index()
@@ -26,6 +27,7 @@ def experiments(incomplete: str) -> list[tuple[str, str]]:
 
 
 def studies(incomplete: str) -> list[tuple[str, str]]:
+    """The studies whose names begin with these letters, each with its title."""
     return [
         (e.name, str(e.details.get("title")))
         for e in index()

@@ -98,6 +98,7 @@ def one_line(text: str) -> str:
 
 
 def duration(seconds: float) -> str:
+    """A duration in words: seconds, minutes or hours."""
     return (
         f"{seconds:.0f} s"
         if seconds < 100
@@ -108,6 +109,7 @@ def duration(seconds: float) -> str:
 
 
 def short(value: Any) -> str:
+    """The text of a value or of a list of values, with numbers in few digits."""
     if isinstance(value, list | tuple):
         return ",".join(short(item) for item in value)
     return f"{value:g}" if isinstance(value, float) else str(value)

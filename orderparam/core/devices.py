@@ -13,8 +13,8 @@ def rounded_up(count: int) -> int:
 
 
 def over_devices(count: int) -> NamedSharding | None:
-    """How the rows of an array are divided over the devices in equal parts, so that what is
-    computed from a row is computed where it is.
+    """The sharding that divides the rows of an array over the devices in equal parts, so that what
+    is computed from a row is computed on its device.
 
     None with one device, or where the number of rows is no multiple of that of the devices.
     """

@@ -10,7 +10,7 @@ def key(label: str, facets: Mapping[str, Any]) -> str:
 
 
 def spelled(name: str, value: Any) -> str:
-    """One facet as a text."""
+    """The text of a facet: a word as it is, a number with the name of the facet."""
     if isinstance(value, str):
         return value
     return (

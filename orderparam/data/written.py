@@ -80,7 +80,7 @@ class Dates:
 
     @property
     def description(self) -> str:
-        """How the words were read, "" for ISO 8601."""
+        """A phrase on the order of day, month and year that was read; "" for ISO 8601."""
         if self.form == _ISO:
             return ""
         places = {"d": "day", "m": "month", "b": "month", "B": "month", "Y": "year"}

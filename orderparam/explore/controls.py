@@ -272,6 +272,7 @@ def theory_menu(state: PageState, change: Change) -> pn.widgets.CheckBoxGroup:
 
 
 def observable_menu(state: PageState, change: Change) -> pn.widgets.MultiChoice:
+    """The menu of the observables that are drawn."""
     menu = pn.widgets.MultiChoice(
         name="observables",
         options=observables(state),
@@ -287,6 +288,7 @@ def observable_menu(state: PageState, change: Change) -> pn.widgets.MultiChoice:
 
 
 def experiment_menu(state: PageState) -> pn.widgets.Select:
+    """The menu of the experiments of the system, and of none."""
     names = {"none": "", **{spoken(name): name for name in experiments_of(state.system)}}
     return pn.widgets.Select(
         name="experiment", options=names, value=state.experiment, sizing_mode="stretch_width"
@@ -302,4 +304,5 @@ def moved_to(state: PageState, places: Mapping[str, float]) -> PageState:
 
 
 def heading(words: str) -> pn.pane.HTML:
+    """A heading above a group of controls."""
     return pn.pane.HTML(f"<h3>{escape(words)}</h3>", margin=(8, 5, 0, 5))

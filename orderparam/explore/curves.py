@@ -270,6 +270,7 @@ def plain_figure(
 
 
 def dressed_legend(items: list[LegendItem], dark: bool) -> Legend:
+    """A legend in the colours of the page; a click on one of its items hides the curve."""
     return Legend(
         items=items,
         click_policy="hide",

@@ -57,4 +57,5 @@ code { font-size: 12px; }
 
 
 def css(dark: bool) -> str:
+    """The style sheet of the page, for a dark or a light background."""
     return f":root, :host {{ {_COLOURS[dark]} }}\n{_RULES}"

@@ -14,6 +14,7 @@ from orderparam.core.verb import Experiment, Theory, Verb
 
 
 def system_name(kind: type) -> str:
+    """The name of a class of systems: topic and class, such as `spins.MeanFieldMagnet`."""
     return f"{topic_of(kind.__module__)}.{kind.__name__}"
 
 

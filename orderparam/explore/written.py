@@ -159,4 +159,5 @@ def call(fn: Any, options: Mapping[str, Any], python: Python) -> str:
 
 
 def topic(system: Any) -> str:
+    """The topic that a system belongs to."""
     return topic_of(type(system).__module__)

@@ -48,6 +48,7 @@ class Asked:
 
 
 def forecast_of(asked: Asked) -> Forecast:
+    """The forecast of the learning curve that the person asked for."""
     return forecast_problem(
         asked.problem, arch=asked.arch, ridge=asked.ridge, orders=ORDERS, compare=False
     )

@@ -28,6 +28,7 @@ ANGLES, VARIANCES = 96, 40  # Chebyshev nodes: 1e-11 for tanh with variances fro
 
 
 def chebyshev_nodes(count: int) -> np.ndarray:
+    """The zeros of the Chebyshev polynomial of degree `count`, in decreasing order."""
     return np.cos(np.pi * (np.arange(count) + 0.5) / count)
 
 

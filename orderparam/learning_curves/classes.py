@@ -21,7 +21,8 @@ BINS, FEWEST_OF_BIN, DRAWS = 10, 20, 400
 
 @dataclass(frozen=True)
 class ClassCalibration:
-    """How well the probability of the predicted class agrees with how often that class is right.
+    """The calibration of a classifier: whether predicted classes are right as often as their
+    probabilities say.
 
     confidence: the mean probability; accuracy: how often it is right. error: the expected
     calibration error, the mean distance of both over bins of equally many rows with increasing

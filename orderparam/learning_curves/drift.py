@@ -34,7 +34,7 @@ _SHUFFLED = 399  # orders of the rows with which the one in time is compared
 
 @dataclass(frozen=True)
 class Apart:
-    """How well a forest tells two sets of rows apart by their inputs alone.
+    """The separation of two sets of rows by a forest that sees their inputs alone.
 
     area: the probability that it ranks a row of the second set above one of the first, 1/2 for sets
     of the same law; error: its standard deviation for such sets; p_value: the probability that such
@@ -88,13 +88,13 @@ class NewRows:
 
     @property
     def significant(self) -> bool:
-        """Whether the inputs or the errors differ by more than chance."""
+        """True if the inputs or the errors differ by more than chance."""
         return self.separation.significant or (
             self.p_value is not None and self.p_value < SIGNIFICANT
         )
 
     def sentences(self) -> list[str]:
-        """What a person should know of the new rows, one statement in each."""
+        """The findings on the new rows as sentences, one finding in each."""
         lines = [f"{self.rows} new rows, inputs: {self.separation}"]
         if self.columns:
             names = ", ".join(f"{name} (p = {p:.1g})" for name, p in self.columns)
@@ -115,8 +115,8 @@ class NewRows:
 def told_apart(
     first: Float[np.ndarray, "row input"], second: Float[np.ndarray, "other input"]
 ) -> Apart:
-    """How well a forest tells two sets of rows apart, learned on one half of both and tested on the
-    other, and the reverse."""
+    """The separation of two sets of rows by a forest that is trained on one half of both sets and
+    tested on the other half, and the reverse."""
     random = np.random.default_rng(7)
     sets = [random.permutation(rows)[:MOST_NEW] for rows in (first, second)]
     halves = [(one[0::2], one[1::2]) for one in sets]
@@ -314,8 +314,8 @@ def chance_of_drift(found: Learner, ridge: float) -> float:
 
 
 def later_inputs(problem: Problem, arch: str, ridge: float) -> list[str]:
-    """For rows in the order of time: whether the inputs of the last fifth differ from those before,
-    and whether this explains the error of a network there."""
+    """Sentences on rows in the order of time: whether the inputs of the last fifth differ from
+    those before, and whether this explains the error of a network there."""
     if not problem.ordered:
         return []
     cut = int(len(problem.inputs) * (1 - 1 / FOLDS))

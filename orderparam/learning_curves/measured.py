@@ -63,6 +63,8 @@ class Measured:
 
 
 def measure(problem: Problem, learner: Learner, ridge: float, orders: int) -> Measured:
+    """Errors of a learner at increasing numbers of examples, in `orders` random orders of the
+    rows."""
     count = learner.examples
     groups = problem.groups
     sizes = np.unique(np.geomspace(8, min(0.9 * count, LARGEST), POINTS).astype(int))

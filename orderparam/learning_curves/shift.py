@@ -126,8 +126,8 @@ def shift_forecast(
 
 
 def frequency(own: Rows, new: Rows) -> Float[np.ndarray, "row"]:
-    """How much more frequent rows like each own one are among the new ones, up to a factor, from a
-    forest's votes without the trees that learned the row."""
+    """The ratio of densities of new and own rows at each own row, up to a factor. It is estimated
+    from the votes of those trees of a forest that were not trained on the row."""
     labels = np.repeat([0, 1], [len(own), len(new)])
     forest = RandomForestClassifier(
         200, min_samples_leaf=5, class_weight="balanced", oob_score=True, random_state=0

@@ -19,8 +19,9 @@ _SAME = 1e-6  # relative difference of two passes above which a network counts a
 
 @dataclass(frozen=True)
 class NetworkLayer:
-    """One product with weights. inputs: its inputs (examples, channels, positions ..), or None.
-    outputs: its outputs before the bias and the nonlinearity. weight: (out, in ..)."""
+    """A layer of a network that multiplies its inputs by weights. inputs: (examples, channels,
+    positions ..), or None. outputs: the products, before the bias and the nonlinearity. weight:
+    (out, in ..)."""
 
     name: str
     inputs: np.ndarray | None = None

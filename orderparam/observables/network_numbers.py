@@ -237,6 +237,8 @@ def _calibrated(probabilities: np.ndarray, y: np.ndarray, seed: int) -> list[Obs
 def overlaps_of(
     network: InspectedNetwork, others: Sequence[InspectedNetwork], seed: int, missing: list[str]
 ) -> Iterator[Observed]:
+    """The overlap and the similarity of the layers of a network with those of its other trainings.
+    What cannot be measured is appended to `missing`."""
     if not others:
         missing.append("overlaps between trainings: give other trainings of the network")
         return

@@ -160,6 +160,8 @@ def target_columns(targets: np.ndarray) -> Float[np.ndarray, "example output"]:
 
 
 def checked(name: str, activations: np.ndarray) -> Activations:
+    """The activations as `Activations`. Raises `ValueError` if they are not finite real numbers of
+    enough examples, or are the same for every example."""
     x = np.asarray(activations)
     if x.ndim < 1 or x.dtype.kind not in "biuf":
         raise ValueError(f"{name} has dtype {x.dtype}: must be real numbers, a row an example")

@@ -260,6 +260,8 @@ def _fingerprint_text(system: System) -> str:
 def identity(
     fn: Callable, system: System, grid: Grid, seeds: np.ndarray | None, paired: Sequence[str]
 ) -> dict[str, Any]:
+    """What determines the numbers of a sweep: function, system, grid and seeds, with a digest of
+    all arrays. A store is used again only for the same identity."""
     digest = hashlib.sha256()
     # Objects in a grid and arrays in options are not determined by their names.
     objects = [values for values in grid.over.values() if not numeric(values)]

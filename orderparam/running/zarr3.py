@@ -20,6 +20,7 @@ METADATA = "zarr.json"
 
 
 def group_metadata(attributes: Mapping[str, Any]) -> bytes:
+    """The metadata of a group with these attributes."""
     return _text({"zarr_format": 3, "node_type": "group", "attributes": dict(attributes)})
 
 

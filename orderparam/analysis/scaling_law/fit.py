@@ -24,6 +24,7 @@ _STEPS = 300
 
 
 def huber(residual: Array, delta: Array | float) -> Array:
+    """Huber's loss of the residuals: half their square up to `delta`, and linear beyond."""
     size = jnp.abs(residual)
     return jnp.where(size <= delta, residual**2 / 2, delta * (size - delta / 2))
 
@@ -36,6 +37,8 @@ def objective(
     weights: Array,
     delta: Array | float,
 ) -> Float[Array, ""]:
+    """Weighted sum of Huber's loss of the deviations of ln loss from a law, which the fit
+    minimises."""
     return weights @ huber(form.log_loss(unknowns, inputs) - log_loss, delta)
 
 

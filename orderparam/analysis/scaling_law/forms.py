@@ -30,8 +30,8 @@ Inputs = tuple[Array, Array, Array]
 
 @dataclass(frozen=True)
 class Form:
-    """One law. log_loss(unknowns, inputs) -> (run,); names: those of the numbers that `values`
-    makes from the unknowns."""
+    """A parametric law of the loss. log_loss: ln loss of each run, from the unknowns of the fit and
+    the inputs. values: the parameters of the law from the unknowns; names: their names."""
 
     name: str
     names: tuple[str, ...]

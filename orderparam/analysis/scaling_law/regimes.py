@@ -27,8 +27,8 @@ _SMOOTH = 1e-6  # errors of ln y where there is no scatter
 
 @dataclass(frozen=True)
 class Regimes:
-    """One or two consecutive power laws y ~ x^-exponent. crossover: the x between them, None for
-    one law. Intervals are 95 %.
+    """A fit of one power law y ~ x^-exponent or of two consecutive ones. crossover: the x between
+    them, None for one law. Intervals are 95 %.
 
     deviation: root mean square of ln y from the law.
     """
@@ -41,8 +41,8 @@ class Regimes:
 def regimes(
     x: ArrayLike, y: ArrayLike, error: ArrayLike | None = None, *, number: int | None = None
 ) -> Regimes:
-    """One power law, or two where the Bayesian information criterion prefers them; number: 1 or 2
-    fixes their number.
+    """Fits one power law, or two where the Bayesian information criterion prefers them. number: 1
+    or 2 fixes how many.
 
     error: standard errors of y, for a parametric bootstrap; None: the jackknife over five stretches
     of the curve.

@@ -138,6 +138,7 @@ def kernels_between(
 def by_patch(
     system: BayesianPatchNetwork, inputs: Float[Array, "example *input"]
 ) -> Float[Array, "patch example pixel"]:
+    """The patches of all examples, with the number of the patch as the first axis."""
     return jnp.moveaxis(system.patches(inputs), 1, 0)
 
 

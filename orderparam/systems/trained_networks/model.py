@@ -72,7 +72,7 @@ class InspectedTraining(System):
 
 
 def hidden(architecture: Architecture) -> tuple[tuple[Layer, ...], ...]:
-    """For each hidden layer all layers up to its activation."""
+    """The layers up to and including its activation, for each hidden layer."""
     layers = architecture.layers.layers
     ends = [i + 1 for i, layer in enumerate(layers) if isinstance(layer, Nonlinearity)]
     return tuple(layers[:end] for end in ends)

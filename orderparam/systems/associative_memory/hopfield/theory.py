@@ -296,6 +296,9 @@ def log_replicon(load: Number | float, log_temperature: Number, h: FieldAverages
 
 
 def ground_states(load: Number | float) -> GroundStates:
+    """The retrieval state and the energy of the spin glass at temperature zero; NaN for retrieval
+    above the largest load at which patterns are retrieved."""
+
     def reached(x: Number) -> Number:
         """Load at which x = m/sqrt(2 alpha r) solves the equations at T = 0."""
         return ((erf(x) / x - 2 * jnp.exp(-(x**2)) / np.sqrt(np.pi)) ** 2) / 2

@@ -370,6 +370,7 @@ def _extremum(
 
 
 def precisions(points: int) -> Float[Array, "point"]:
+    """Precisions qh at which the branches of solutions are evaluated, in equal steps of ln qh."""
     return jnp.geomspace(_FIRST, _LAST, points)
 
 
@@ -394,6 +395,8 @@ _point = jax.jit(at_precision)
 
 
 def classification_error(system: GeneralisedLinear, overlap: Scalar) -> Scalar:
+    """Probability that the sign of the estimate differs from a label; NaN for labels that are not
+    signs."""
     if not isinstance(system.labels, SignLabels):
         return jnp.full_like(overlap, jnp.nan)
     rho = system.prior.power

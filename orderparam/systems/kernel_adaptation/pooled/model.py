@@ -94,7 +94,7 @@ def small_images(n_train: int, n_test: int) -> tuple[np.ndarray, ...]:
 
 
 def windows(x: Float[Array, "example row column channel"]) -> Float[Array, "example pixel fan_in"]:
-    """What a filter sees at every pixel, divided by the square root of its size."""
+    """The inputs of a filter at every pixel, divided by the square root of their number."""
     examples, side, _, channels = x.shape
     padded = jnp.pad(x, ((0, 0), (1, 1), (1, 1), (0, 0)))
     seen = [padded[:, i : i + side, j : j + side] for i in range(WINDOW) for j in range(WINDOW)]
@@ -112,7 +112,7 @@ def convolved(
 def passed_on(
     number: int, phi: Float[Array, "example pixel channel"]
 ) -> Float[Array, "example row column channel"]:
-    """What the next layer sees of the activations of a layer."""
+    """The inputs of the next layer: the activations of a layer, averaged where it is pooled."""
     side = round(phi.shape[1] ** 0.5)
     image = phi.reshape(phi.shape[0], side, side, -1)
     if number not in POOLED:

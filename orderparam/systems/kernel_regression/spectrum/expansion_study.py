@@ -30,12 +30,14 @@ _CORRECTED = "first correction"
 def predicted(
     system: SphereRegression, *, theory: Callable[[SphereRegression], LearningCurve]
 ) -> LearningCurve:
+    """The learning curve of a theory with a ridge in proportion to the number of examples."""
     return theory(_in_proportion(system))
 
 
 def measured(
     system: SphereRegression, key: PRNGKeyArray, *, training_sets: int
 ) -> MeanSphereErrors:
+    """The measured learning curve with a ridge in proportion to the number of examples."""
     return mean_sphere_errors(_in_proportion(system), key, training_sets=training_sets)
 
 

@@ -100,6 +100,8 @@ def sampled_modes(
 
 
 def resolved(system: InteractingRegression, **_: Any) -> None:
+    """Raise `ValueError` unless every mode of the spectrum can be drawn: each has multiplicity 1,
+    and no tail is left."""
     single_modes(system)
     if system.spectrum.tail > 0:
         raise ValueError(

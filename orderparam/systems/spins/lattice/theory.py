@@ -173,7 +173,7 @@ def critical_correlation(system: IsingLattice, *, reach: int = 32) -> DiagonalCo
 
 
 def at_critical_point(system: IsingLattice) -> Bool[Array, ""]:
-    """Whether the temperature equals the critical temperature to within 1e-12."""
+    """True if the temperature equals the critical temperature up to a relative 1e-12."""
     return jnp.abs(system.temperature / CRITICAL_TEMPERATURE - 1) < 1e-12
 
 

@@ -79,11 +79,14 @@ def three_bits(width: int, **fields: object) -> BooleanTraining:
     columns=2,
     caption=r"""
         Three bits: networks with one hidden layer of erf units fit labels on four inputs by
-        gradient descent on all layers; a function is the pattern of signs on the other four. First
-        three panels: the eight most frequent functions, for {networks} networks of {width} units in
-        each of {seeds} runs (marks, the same in all three), and the three laws that training might
-        follow (lines). Last panel: squared distance of the law of networks from each of the three,
-        without the bias of a finite number of networks; lines: infinite width.
+        gradient descent on all layers; a function is the pattern of signs on the other four.
+        Tangent kernel: law of infinitely wide networks after training. Regression posterior: the
+        Gaussian process of the prior, given that its outputs equal the labels. Label posterior: the
+        same, given only that its signs equal the labels. First three panels: the eight most
+        frequent functions, for {networks} networks of {width} units in each of {seeds} runs (marks,
+        the same in all three), and the three laws (lines, drawn to guide the eye). Last panel:
+        squared distance of the law of networks from each of the three, without the bias of a finite
+        number of networks; dashed: infinite width.
     """,
     seconds=(120, 900),
     observables=("likely",),

@@ -31,8 +31,10 @@ STRENGTHS = (2.0, 1.0, 0.5)
 
 @study(
     "linear-lazy-to-rich",
-    title="The tangent kernel at the start alone determines whether a wide linear network trains "
-    "in the lazy or the rich regime",
+    title=(
+        "Wide linear networks train in the lazy regime from a large tangent kernel, and in "
+        "the rich regime from a small one"
+    ),
     source="derived here; Saxe, McClelland, Ganguli 2014 (arXiv:1312.6120); Dominé et al. 2025 "
     "(arXiv:2409.14623)",
     panels=[
@@ -67,16 +69,18 @@ STRENGTHS = (2.0, 1.0, 0.5)
         Linear network with one hidden layer and {width} hidden units, wide random layers, gradient
         flow on whitened data; modes 1 to 3 of the target have the singular values 2, 1 and 1/2.
         $c$: tangent kernel of every mode at the start. At large $c$ all modes are learned after a
-        time $1/c$ by a kernel that stays constant. At small $c$ they are learned one after the
-        other, after $\ln(1/c)/(2s)$, by kernels that grow to $2s$. Last panel: output of the
-        strongest mode at $c$ = {rich} in networks of several widths.
+        time of about $1/c$ by a kernel that changes little. At small $c$ they are learned one after
+        the other, after $\ln(1/c)/(2s)$, where $s$ is the singular value, by kernels that grow to
+        $2s$. Last panel: output of the strongest mode at $c$ = {rich} in networks of $N$ units.
     """,
     seconds=(40, 300),
     observables=("output", "kernel"),
-    explained="Outputs of networks with 16 units differ from the theory by up to a third, with 256 "
-    "units by up to 6 %. Once an output is learned up to a millionth, its error falls "
-    "exponentially at a rate that differs between networks, so that a few networks dominate the "
-    "mean.",
+    explained=(
+        "At small outputs and errors, networks of 16 units differ from the theory by up to a "
+        "third, with 256 units by up to 6 %; the mode of the last panel, by 6 and 1 %. Once "
+        "an output is learned up to a millionth, its error falls exponentially at a rate that"
+        " differs between networks, so that a few networks dominate the mean."
+    ),
     gallery={"width": 1024, "widths": (16, 64, 256), "seeds": 64},
     full={"width": 4096, "widths": (16, 64, 256, 1024), "seeds": 64},
 )
@@ -109,7 +113,7 @@ def linear_lazy_to_rich(
 
 @study(
     "linear-depth-in-time",
-    title="In deeper networks a mode is learned in a steeper step",
+    title="In deeper linear networks the larger modes are learned in a steeper step",
     source="Saxe, McClelland, Ganguli 2014 (arXiv:1312.6120)",
     panels=[
         Panel(
@@ -134,8 +138,9 @@ def linear_lazy_to_rich(
     caption=r"""
         Linear networks of $L$ = 2, 3 and 4 layers, gradient flow on whitened data from layers along
         the modes of the target (1 to 3: singular values 2, 1 and 1/2), output {start_output} at the
-        start. Lines: layers exactly along the modes. Marks: networks with a random part of the
-        layers, of relative size 2 % in the first row, 2 % and 10 % in the second.
+        start. Lines: layers exactly along the modes. Marks: networks whose layers have, in
+        addition, a random part of a given relative size: 0.02 above, 0.02 and 0.1 below. Below:
+        training loss over that of layers along the modes.
     """,
     seconds=(30, 200),
     observables=("output",),

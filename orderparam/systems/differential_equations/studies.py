@@ -32,8 +32,10 @@ ERRORS = (("equation_error", "error of the equation"), ("solution_error", "error
 
 @study(
     "equation-learning-curve",
-    title="The error of the solution falls by one power of the number of points faster than that "
-    "of the equation",
+    title=(
+        "At equidistant points, and in theory at random ones, the error of the solution falls"
+        " by one power of the number of points faster than that of the equation"
+    ),
     source="derived here; Raissi, Perdikaris, Karniadakis 2017 (arXiv:1701.02440) for the method",
     panels=[
         *(
@@ -66,17 +68,20 @@ ERRORS = (("equation_error", "error of the equation"), ("solution_error", "error
     caption=r"""
         $L u = u - u'' = f$ on a circle; f is known at n points, without noise, and there is no
         ridge. The prior of u is Gaussian with eigenvalues $\propto (1 + k)^{{-7}}$, and the true
-        solution has the same power at frequency k; {frequencies} frequencies. Exponents of the
-        theory at large n: 2 for the equation, 3 for the solution. Lines: theory for random points
-        (large n, modes taken as Gaussian) and for equidistant points (exact). Below: the ratio to
-        the theory; in the control "Gaussian modes" the values of all modes at all points are
-        independent Gaussian numbers.
+        solution has the same power at frequency k; {frequencies} frequencies. The theory has the
+        exponents 2 for the equation and 3 for the solution at large n. It takes modes as Gaussian
+        at random points, and is exact at equidistant ones. Below: the ratio to the theory; in the
+        control "Gaussian modes" the values of all modes at all points are independent Gaussian
+        numbers.
     """,
     seconds=(40, 200),
     observables=("equation_error", "solution_error"),
-    explained="Waves at random points of a line are not Gaussian numbers: gaps between neighbours "
-    "are sometimes large, and the errors without a ridge exceed the theory. The control with "
-    "Gaussian modes agrees with the theory.",
+    explained=(
+        "Waves at random points of a line are not Gaussian numbers: gaps between neighbours "
+        "are sometimes large, and the errors without a ridge exceed the theory, so that the "
+        "measured exponents at random points, 1.36(15) and 2.10(23), differ by 0.74(27) only."
+        " The control with Gaussian modes agrees with the theory."
+    ),
     gallery={"frequencies": 768, "n_points": (8, 16, 32, 64, 128), "seeds": 96},
     full={"frequencies": 4096, "n_points": (8, 16, 32, 64, 128, 256, 512), "seeds": 256},
 )
@@ -135,11 +140,13 @@ def draw_widths(axes: Any, comparison: Comparison, name: str, label: str) -> Non
     columns=2,
     caption=r"""
         $L u = u + u'/2 - u''/10 = f$ on a circle; the true solution has frequencies 1 to 5; f is
-        known at n equidistant points. All weights of networks with one hidden layer of erf units
-        (weight variance 6, bias variance 1) and N units in each of two antisymmetric copies are
-        trained on the residual to the minimum of the loss, ridge {ridge}. Line: infinite width,
+        known at n equidistant points, which cannot tell these frequencies apart if there are fewer
+        than 11. All weights of networks with one hidden layer of erf units (weight variance 6, bias
+        variance 1) and N units in each of two antisymmetric copies are trained on the residual to
+        the minimum of the loss, ridge {ridge}. Above: colours are widths. Line: infinite width,
         from the tangent kernel with the operator applied to both arguments, exact for these points.
-        Below: ratios to infinite width, with linear fits in $1/N$ and their limits (diamonds).
+        Below: colours are numbers of points; ratios to infinite width, with linear fits in $1/N$
+        and their limits (diamonds).
     """,
     seconds=(90, 400),
     observables=("equation_error", "solution_error"),

@@ -137,8 +137,8 @@ def draw_ratio_of_times(axes: Any, comparison: Comparison) -> None:
 @study(
     "score-times",
     title=(
-        "A score memorises latest when it has between half and three quarters as many examples "
-        "as features"
+        "In theory a score memorises latest when it has between half and three quarters as "
+        "many examples as features"
     ),
     source=f"{SOURCE}; the times at any n/d and p/d are derived here",
     panels=[
@@ -165,14 +165,14 @@ def draw_ratio_of_times(axes: Any, comparison: Comparison) -> None:
     ],
     columns=3,
     caption=r"""
-        Denoising score matching of $n$ examples on $p$ random tanh features at the time $t$
-        = {time} of the diffusion, gradient flow from zero. Left: training time $\tau$ of
-        the smallest test loss; middle: time at which the gap between test and training loss
-        is half of its final value; dotted: $n = p/2$. Lines: theory of many dimensions.
-        Marks: drawn features and data in $d$ = {input_dim}, with the flow solved exactly.
-        Right: the ratio of the two times for $p$ = {feature_ratio} $d$ in three dimensions,
-        over the theory; dashed: least squares of $a + b/d$; open squares: the limits $a$,
-        set apart at $1/d = 0$.
+        Denoising score matching of $n$ examples on $p$ random tanh features at the time $t$ =
+        {time} of the diffusion; $\tau$: time of training by gradient flow from zero. Left: $\tau$
+        of the smallest test loss; middle: $\tau$ at which the gap between test and training loss is
+        half of its final value; dotted: $n = p/2$. Lines: theory of many dimensions. Marks: drawn
+        features and data in $d$ = {input_dim}, with the flow solved exactly; they agree with the
+        theory but are too few to locate the maxima. Right: the ratio of the two times for $p$ =
+        {feature_ratio} $d$ in three dimensions, over the theory; dashed: least squares of $a +
+        b/d$; open squares: the limits $a$, set apart at $1/d = 0$.
     """,
     seconds=(60, 600),
     observables=("best_time", "memorisation_time", "waiting"),
@@ -254,22 +254,22 @@ def draw_edges(axes: Any, comparison: Comparison, names: Sequence[str], words: s
         test loss grows on the time scale of the inverse eigenvalues of the lower bulk (memorising),
         both losses fall on that of the upper one (learning). Above: density of the logarithms of
         the eigenvalues of {seeds} draws in the dimensions $d$ (colours) and in the theory for many
-        dimensions, all smoothed over a width of 0.1 in $\ln x$. Below: the lower and upper edges of
-        both bulks over those of the theory; dashed: least squares of $a + b\, d^{{-2/3}}$; open
-        squares: the limits $a$, set apart at 0.
+        dimensions (yellow), all smoothed over a width of 0.1 in $\ln x$. Below, in colours of their
+        own: the lower and upper edges of both bulks over those of the theory; dashed: least squares
+        of $a + b\, d^{{-2/3}}$; open squares: the limits $a$, set apart at 0.
     """,
     seconds=(60, 600),
     observables=("smallest", "gap_start", "gap_end", "largest"),
     gallery={"dims": (20, 40, 80, 160)},
     full={"dims": (40, 80, 160, 320), "seeds": 32},
     explained=(
-        "The theory is that of infinite dimension. The median deviation of the eight "
-        "edges is 11, 8, 5 and 3 % in d = 20, 40, 80 and 160, the largest 24, 14, 9 and "
-        "5 %. Six edges follow a + b d^(-2/3), with limits between 0.976(13) and "
-        "1.010(11); the lower edge of the memorising bulk does not (chi squared 39 and "
-        "114 for two degrees of freedom). It lies next to the peak of the frozen "
-        "eigenvalues, which are all equal in the theory. With 2 d examples the measured "
-        "peak has a height of 0.54, 0.77, 1.01 and 1.28, that of the theory 2.02."
+        "The theory is that of infinite dimension. The median deviation of the eight edges is"
+        " 11, 8, 5 and 3 % in d = 20, 40, 80 and 160, the largest 24, 14, 9 and 5 %. Six "
+        "edges follow a + b d^(-2/3), with limits between 0.976(13) and 1.010(11); the lower "
+        "edge of the memorising bulk does not (chi squared 39 and 114 for two degrees of "
+        "freedom). It lies next to the peak of the p - n - d eigenvalues of features that no "
+        "example determines, which are all equal in the theory. With 2 d examples the "
+        "measured peak has a height of 0.54, 0.77, 1.01 and 1.28, that of the theory 2.02."
     ),
 )
 def score_spectrum_study(
@@ -290,7 +290,10 @@ def score_spectrum_study(
 
 @study(
     "score-ridge",
-    title="A ridge keeps a score from memorising: the test loss has its minimum at a finite ridge",
+    title=(
+        "The test loss of a score is smallest at a finite ridge; below it the training loss "
+        "falls while the test loss grows"
+    ),
     source=f"{SOURCE}; George, Veiga, Macris 2025 (arXiv:2502.00336); losses derived here",
     panels=[
         Panel(
@@ -311,10 +314,13 @@ def score_spectrum_study(
     columns=3,
     caption=r"""
         Denoising score matching on random tanh features at the time $t$ = {time} of the diffusion,
-        trained to the end with a ridge $r$. Left and middle: $p$ = {feature_ratio} $d$ features and
-        three numbers of examples; right: $n$ = {sample_ratio} $d$ examples and three numbers of
-        features. The loss is 1 without a score. Lines: theory for many dimensions. Marks: drawn
-        features and data in $d$ = {input_dim}.
+        trained to the end. The loss per dimension contains $r (1 - e^{{-2t}}) |A|^2/d$, with the
+        ridge $r$ and the matrix $A$ of the read-out, a term that is left out of the values shown;
+        the loss is 1 without a score. Left and middle: $p$ = {feature_ratio} $d$ features and three
+        numbers $n$ of examples; right: $n$ = {sample_ratio} $d$ examples and three numbers of
+        features. The curves of $n$ = {sample_ratio} $d$ at the left and of $p$ = {feature_ratio}
+        $d$ at the right are the same. Lines: theory for many dimensions. Marks: drawn features and
+        data in $d$ = {input_dim}.
     """,
     seconds=(60, 600),
     observables=("test_loss", "train_loss"),

@@ -71,8 +71,10 @@ def diffusion_speciation(
 
 @study(
     "diffusion-collapse",
-    title="Beyond the collapse time backward trajectories no longer return to their example; the "
-    "more examples, the smaller this time",
+    title=(
+        "At the collapse time a bit more than half of the backward trajectories end at their "
+        "example, and ever fewer beyond it; more examples make this time smaller"
+    ),
     source=f"{SOURCE}; the weight at finite size derived here",
     panels=[
         Panel("time", "own_weight", by="examples", log="x"),
@@ -87,11 +89,13 @@ def diffusion_speciation(
     ],
     columns=2,
     caption=r"""
-        The score of $n$ stored Gaussian examples in $d$ = {input_dim} dimensions. Left: the weight
-        of the original example at a noisy example, and the share of backward trajectories from
-        there that end at it ({starts} noisy examples in each run). Right: the criterion of the
-        random energy model, zero at the collapse time, where a bit more than half of the
-        trajectories return. Squares cover the circles.
+        The score of $n$ stored Gaussian examples in $d$ = {input_dim} dimensions. Left: mean weight
+        of the original example in the score at a noisy example ("weights drawn"), and the share of
+        backward trajectories that start there and end at it ("trajectories going back", {starts}
+        noisy examples in each run); squares cover the circles. Right, theory alone: the mean
+        information, in nats, that a noisy example contains about its original, less $\ln n$, over
+        $d$. It is zero at the collapse time (criterion of the random energy model), where the score
+        begins to depend on single examples.
     """,
     seconds=(90, 400),
     observables=("own_weight",),
@@ -137,12 +141,15 @@ def diffusion_collapse(
     ],
     columns=2,
     caption=r"""
-        Left: time at which the weight of the original example is 1/2 for $n$ stored images of
-        scikit-learn's digits (mean variance 1), and for Gaussian data of the same covariance; line:
-        the time at which the information of Gaussians equals $\ln n$. Right: share of pairs of
-        trajectories that end in the same class for the digits {first} and {second}; line: the exact
-        score of Gaussian classes with their means and their common covariance; marks: the empirical
-        score of {class_train} images, or of as many Gaussian examples.
+        Weights: mean weight of the original in the score at a noisy example. Trajectories:
+        simulated from there back to time 0. Left: time at which the weight is 1/2 for $n$ stored
+        images of scikit-learn's digits (mean variance 1), and for Gaussian data of the same
+        covariance; line: the time at which the information of Gaussians about their original equals
+        $\ln n$. Right: probability that two trajectories from one noisy example (clones) end in the
+        same class, for the digits {first} and {second}. Dashed: exact score of Gaussian classes
+        with their means and their common covariance. Marks: the score of {class_train} stored
+        images, or of as many Gaussian examples; squares: from the weights of both classes,
+        diamonds: from trajectories.
     """,
     seconds=(90, 400),
     observables=("collapse_time", "same_class"),

@@ -52,8 +52,10 @@ def _errors(name: str, label: str, **words: Any) -> Panel:
 
 @study(
     "features-in-time",
-    title="The theory of infinite width holds on given data from lazy to rich training; networks "
-    "follow it step by step",
+    title=(
+        "Networks of 512 units follow the theory of infinite width step by step, from lazy to"
+        " rich training"
+    ),
     source="Mei, Montanari, Nguyen 2018 (arXiv:1804.06561); Bordelon, Pehlevan 2022 "
     "(arXiv:2205.09653)",
     panels=[
@@ -79,9 +81,11 @@ def _errors(name: str, label: str, **words: Any) -> Panel:
     caption=r"""
         Networks with one hidden layer of erf units learn {n_train} examples of $\sin(2x_1)$ in
         {dim} dimensions by gradient descent with rate {learning_rate}, from a start with $f = 0$;
-        {n_test} test inputs. $\gamma$: richness of the mean-field parametrisation. Lines: infinite
-        width, with {samples} pairs of particles at Sobol points in each of 4 runs. Marks: networks
-        of {width} units. Last panel: networks of several widths at $\gamma$ = {rich}.
+        {n_test} test inputs; errors are mean squares. $\gamma$: richness of the mean-field
+        parametrisation. Lines: infinite width, with {samples} pairs of particles at Sobol points in
+        each of 4 runs. Marks: networks of {width} units. Third panel: norm of the change of the
+        tangent kernel in training over its norm at the start; the line joins the values of the
+        theory. Last panel: networks of $N$ units at $\gamma$ = {rich}.
     """,
     seconds=(60, 600),
     observables=("test_error", "train_error", "kernel_drift"),
@@ -193,8 +197,8 @@ def width_transfer(
 @study(
     "grokking-lazy-to-rich",
     title=(
-        "Lazier networks halve their training error slightly later, but their test error "
-        "much later, as the theory predicts"
+        "From rich to lazy, networks halve their training error about twice later, but their "
+        "test error more than ten times later, with the delays of the theory"
     ),
     source="Kumar, Bordelon, Gershman, Pehlevan 2024 (arXiv:2310.06110); closed recursion derived "
     "here",
@@ -238,8 +242,8 @@ def width_transfer(
         gradient descent with learning rate {learning_rate}, from $f = 0$; {n_test} test inputs; all
         runs have the same data. $\kappa$: scale of the output; the larger it is, the less the
         weights have to move. Lines: infinite width, exact at every step. Third panel: ratio of the
-        steps from which test and training error stay below half of their starts. Last panel:
-        networks of the widths {widths} at $\kappa$ = {laziness}.
+        steps from which test and training error stay below half of their starts; the line joins the
+        values of the theory. Last panel: networks of $N$ = {widths} units at $\kappa$ = {laziness}.
     """,
     seconds=(60, 600),
     observables=("train_error", "test_error", "delay"),
@@ -314,8 +318,9 @@ def grokking_lazy_to_rich(
     caption=r"""
         Linear networks with $L$ hidden layers of {width} units learn {n_train} examples of a linear
         target in {dim} dimensions by gradient descent with rate {learning_rate}; all runs have the
-        same data. $\gamma$: richness of the mean-field parametrisation. Lines: infinite width. Last
-        panel: networks of several widths with {deepest} hidden layers at $\gamma = 1$.
+        same data; the error is the mean square. $\gamma$: richness of the mean-field
+        parametrisation. Lines: infinite width, exact at every step. Last panel: networks of $N$
+        units in each of {deepest} hidden layers at $\gamma = 1$.
     """,
     seconds=(60, 300),
     observables=("train_error",),

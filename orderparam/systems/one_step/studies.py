@@ -64,20 +64,26 @@ def _beside(x: str, name: str, facet: str) -> Panel:
 
 @study(
     "one-step-batch-size",
-    title="One large gradient step on enough examples beats every fixed kernel",
+    title=(
+        "One large gradient step on enough examples beats the best linear predictor, and "
+        "therefore every fixed kernel at this number of examples"
+    ),
     source="Cui, Pesce, Dandi, Krzakala, Lu, Zdeborová, Loureiro 2024 (arXiv:2402.04980); Ba et "
     "al. 2022 (arXiv:2205.01445)",
     panels=[
         Panel("batch_ratio", "test_error", facet="labels", log="xy"),
         _beside("batch_ratio", "test_error", "labels"),
     ],
-    caption=(
-        r"$y = \tanh\,\theta\cdot x$ and $\mathrm{{sign}}\,\theta\cdot x$; networks "
-        r"$a\cdot\tanh(Wx)/\sqrt{{p}}$; one step of effective size {step} on the first layer "
-        r"($a^0 = 1$), then ridge regression of $a$ (ridge {ridge}) on $n$ = {sample_ratio} $d$ "
-        r"fresh examples; $p$ = {width_ratio} $d$; measured at $d$ = {input_dim}. Below: measured "
-        r"errors divided by the theory for the given first layer of each network."
-    ),
+    caption=r"""
+        $y = \tanh\,\theta\cdot x$ and $\mathrm{{sign}}\,\theta\cdot x$; networks
+        $a\cdot\tanh(Wx)/\sqrt{{p}}$ of $p$ = {width_ratio} $d$ units; one step of effective size
+        {step} on the first layer ($a^0 = 1$) with $n_B$ examples, then ridge regression of $a$
+        (ridge {ridge}) on $n$ = {sample_ratio} $d$ fresh examples; measured at $d$ = {input_dim}.
+        With $n$ in proportion to $d$ no fixed kernel has a smaller error than the best linear
+        predictor in theory. The line takes the first layer apart from the learned direction as
+        isotropic. Below: measured errors divided by the theory for the given first layer of each
+        network.
+    """,
     seconds=(30, 6000),
     observables=("test_error", "train_error", "spike_overlap", "effective_share"),
     explained=(
@@ -201,13 +207,15 @@ def one_step_spectrum(
         Panel("sample_ratio", "classification_error", facet="loss", log="x"),
         _beside("sample_ratio", "classification_error", "loss"),
     ],
-    caption=(
-        r"$y = \mathrm{{sign}}\,\theta\cdot x$; networks $a\cdot\tanh(Wx)/\sqrt{{p}}$, $p$ = "
-        r"{width_ratio} $d$; one step of effective size {step} on {batch_ratio} $d$ examples, "
-        r"then $a$ is trained with the loss and ridge {ridge} added to the summed loss; measured "
-        r"at $d$ = {input_dim}. Below: measured errors divided by the theory for the given first "
-        r"layer of each network."
-    ),
+    caption=r"""
+        $y = \mathrm{{sign}}\,\theta\cdot x$; networks $a\cdot\tanh(Wx)/\sqrt{{p}}$, $p$ =
+        {width_ratio} $d$; one step of effective size {step} on {batch_ratio} $d$ examples, then $a$
+        is trained with the loss and ridge {ridge} added to the summed loss; measured at $d$ =
+        {input_dim}. Line: theory for a first layer that is isotropic apart from the learned
+        direction, computed at {points} values and joined; dashed: without a step. Below: measured
+        errors divided by the theory for the given first layer of each network; all lie above 1,
+        within the errors, and no other $d$ was run.
+    """,
     seconds=(55, 4000),
     observables=("classification_error", "train_loss", "teacher_overlap"),
     full={

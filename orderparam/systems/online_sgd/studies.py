@@ -35,7 +35,7 @@ from orderparam.systems.online_sgd.theory import overlap_flow
 
 @study(
     "sgd-saad-solla",
-    title="Plateau, specialisation, and the error floor set by label noise",
+    title=("SGD rests on a plateau, specialises, and ends at an error floor that label noise sets"),
     source="Saad, Solla 1995; Veiga, Stephan, Loureiro, Krzakala, Zdeborova 2022, Fig. 2",
     gallery={"seeds": 16},
     full={
@@ -65,13 +65,13 @@ from orderparam.systems.online_sgd.theory import overlap_flow
             log="xy",
         )
     ],
-    caption=(
-        r"Student of {width} and teacher of {teacher_width} units, activation "
-        r"erf$(x/\sqrt{{2}})$, learning rate = width; colours: variance of the label noise. The "
-        r"network and the exact Markov chain of the overlaps have $d$ = {dim}; the flow, drawn to "
-        r"longer times, is that of $d \to \infty$. Runs leave the plateau at random times, which "
-        r"scatter more at smaller $d$."
-    ),
+    caption=r"""
+        Student of {width} and teacher of {teacher_width} units, activation erf$(x/\sqrt{{2}})$,
+        learning rate = width; $\Delta$ (colours): variance of the label noise. The network and the
+        exact Markov chain of the overlaps have $d$ = {dim}; the "long flow", drawn to longer times,
+        is that of $d \to \infty$. Runs leave the plateau at random times, which scatter more at
+        smaller $d$.
+    """,
 )
 def sgd_saad_solla(
     dim: int = 100,
@@ -291,7 +291,8 @@ def sgd_phase_diagram(
 @study(
     "sgd-perfect-learning",
     title=(
-        "Small learning rates learn perfectly: the residual risk falls as a power of the dimension"
+        "In the limit of many inputs small learning rates learn perfectly: the residual risk "
+        "falls as a power of the dimension"
     ),
     source=f"{VEIGA}, Fig. 3",
     gallery={"seeds": 64},
@@ -308,13 +309,14 @@ def sgd_phase_diagram(
         ),
         Freehand(draw_residuals),
     ],
-    caption=(
-        r"Width = teacher width = {width}, learning rate = width $\times d^{{-\delta}}$, label "
-        r"noise 0.01. SGD: exact Markov chain of the overlaps. Left, lines: flow with both terms "
-        r"at the $d$ of the runs. Right: runs that start at the teacher, and the closed form for "
-        r"weak noise. Despite the label noise the risk falls as $d^{{-\delta}}$ for large $d$; "
-        r"legend: exponent fitted to the runs with 95% interval [exponent of the closed form]."
-    ),
+    caption=r"""
+        Width = teacher width = {width}, learning rate = width $\times d^{{-\delta}}$, label noise
+        0.01. SGD: exact Markov chain of the overlaps. Left, colours are dimensions; lines: flow
+        with the learning and the noise term of a step, at the $d$ of the runs. Right, colours are
+        $\delta$: runs that start at the teacher (marks), and the closed form for weak noise
+        (lines). Despite the label noise the risk falls as $d^{{-\delta}}$ for large $d$; legend:
+        exponent fitted to the runs with 95% interval [exponent of the closed form].
+    """,
 )
 def sgd_perfect_learning(
     dims: tuple[int, ...] = (64, 256, 1024),
@@ -338,8 +340,10 @@ def sgd_perfect_learning(
 
 @study(
     "sgd-noise-dominated",
-    title="At large learning rates noise alone determines the risk, within 1 % from ten million "
-    "inputs on",
+    title=(
+        "At large learning rates the noise term alone determines the risk, within 1 % from "
+        "ten million inputs on"
+    ),
     source=f"{VEIGA}, Fig. 4",
     gallery={"dims": (1e3, 1e5, 1e7, 1e9), "seeds": 128},
     full={"dims": (1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9), "seeds": 512},
@@ -354,15 +358,16 @@ def sgd_perfect_learning(
         ),
         Freehand(draw_deviations),
     ],
-    caption=(
-        r"Width of order $d^0$ and learning rate of order $d^{{-\delta}}$, $\delta$ = {delta}; "
-        r"student of 4 and teacher of 2 units, label noise 0.001. SGD: exact Markov chain of the "
-        r"overlaps. Right, squares: standard deviation of the risk over runs; dashed: its law for "
-        r"large $d$, $d^{{-(1/2 + \delta)}}$, through the last point; $x$: exponent fitted without "
-        r"the first point, 95 % interval; line: difference between the flow and its limit. "
-        r"Finite-size effects vanish slowly, because the learning term is smaller than the noise "
-        r"by a factor $d^\delta$ only."
-    ),
+    caption=r"""
+        Width of order $d^0$ and learning rate of order $d^{{-\delta}}$, $\delta$ = {delta}; student
+        of 4 and teacher of 2 units, label noise 0.001. SGD: exact Markov chain of the overlaps.
+        Dashed, left: the limit $d\to\infty$, the flow with the noise term alone, under the line of
+        the largest $d$. Right, line: distance of the flow at $d$ from this limit; squares: standard
+        deviation of the risk over runs; dashed: its law for large $d$, $d^{{-(1/2 + \delta)}}$,
+        through the last point; $x$: exponent fitted without the first point, 95 % interval.
+        Finite-size effects vanish slowly, because the learning term is smaller than the noise by a
+        factor $d^\delta$ only.
+    """,
 )
 def sgd_noise_dominated(
     dims: tuple[float, ...] = (1e3, 1e5, 1e7),
@@ -402,14 +407,15 @@ def sgd_noise_dominated(
             log="xy",
         )
     ],
-    caption=(
-        r"$d$ = {dim}, student of 4 and teacher of 2 units, learning rate $4 d^{{-\delta}}$, label "
-        r"noise 0.001; the student's first weights are in the span of the teacher's. Flow with "
-        r"both terms; SGD: exact Markov chain of the overlaps up to $n/d$ = {horizon:g}, where "
-        r"only the runs with the largest rate have reached their error floor. A learning rate that "
-        r"is smaller by a factor $d^{{-\delta}}$ lowers the floor by the same factor and needs "
-        r"$d^\delta$ times the samples."
-    ),
+    caption=r"""
+        $d$ = {dim}, student of 4 and teacher of 2 units, learning rate $4 d^{{-\delta}}$, label
+        noise 0.001; the student's first weights are in the span of the teacher's. Long flow: with
+        the learning and the noise term of a step, to larger $n/d$ than the runs. SGD: exact Markov
+        chain of the overlaps up to $n/d$ = {horizon:g}, where only the runs with the largest rate
+        have reached their error floor. In the flow, a rate that is smaller by a factor
+        $d^{{-\delta}}$ lowers the floor by this factor or a larger one, and needs about $d^\delta$
+        times the samples.
+    """,
 )
 def sgd_trade_off(
     dim: int = 1000,

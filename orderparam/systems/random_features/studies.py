@@ -27,7 +27,10 @@ WIDTH = "features $p$"
 
 @study(
     "random-features-double-descent",
-    title="Double descent in the number of random features, and the ridge that removes it",
+    title=(
+        "Random features have a peak of the test error where they are as many as the "
+        "examples; the optimal ridge removes it"
+    ),
     source="Mei, Montanari 2019 (arXiv:1908.05355); Gerace et al. 2020 (arXiv:2002.09339)",
     panels=lambda p: [
         Panel(
@@ -58,17 +61,20 @@ WIDTH = "features $p$"
             ],
         ),
     ],
-    caption=(
-        r"Random features {activation}$(Wx)$, $d$ = {input_dim}, $n$ = {n_train}, $y = \theta\cdot "
-        r"x$ plus noise of variance {noise}, square loss, ridge added to the summed loss. "
-        r"Gaussian: features of the same covariances. Cross-validated (GCV): train error over $(1 "
-        r"- $effective parameters$/n)^2$, from the training set alone. Dotted: $n$ and $p$."
-    ),
+    caption=r"""
+        $p$ random features {activation}$(Wx)$, $d$ = {input_dim}, $n$ = {n_train} examples, $y =
+        \theta\cdot x$ plus noise of variance {noise}, square loss, ridge added to the summed loss.
+        The optimal ridge is that of the smallest test error in theory, at each $p$. Squares:
+        Gaussian features of the same covariances; they cover the circles. Middle: cross-validated
+        error (GCV), the train error over $(1 - $effective parameters$/n)^2$, from the training set
+        alone. Dotted: $p = n$, and the numbers $n$ and $p$ themselves.
+    """,
     seconds=(80, 1500),
     observables=("test_error", "train_error", "effective_dimension", "cross_validation"),
     explained=(
-        "The theory is the limit of large sizes; the effective parameters fluctuate so little "
-        "that terms of order 1/d are visible."
+        "The theory is the limit of large sizes; the effective parameters fluctuate so little"
+        " that differences of order 1/d, which the figure does not show, lie beyond their "
+        "errors."
     ),
     gallery={"seeds": 24},
     full={
@@ -138,8 +144,8 @@ def random_features_double_descent(
     seconds=(90, 3000),
     observables=("test_error", "classification_error", "train_loss", "effective_dimension"),
     explained=(
-        "The theory is the limit of large sizes; the effective parameters fluctuate so little "
-        "that terms of order 1/d are visible."
+        "The theory is the limit of large sizes; the effective parameters, which are compared"
+        " but not drawn, fluctuate so little that terms of order 1/d are visible in them."
     ),
     gallery={"seeds": 20},
     full={

@@ -88,8 +88,8 @@ def _exponents(comparison: Comparison) -> tuple[Any, dict[str, np.ndarray]]:
 @study(
     "random-features-scaling",
     title=(
-        "The error of random features in theory when width and ridge are "
-        "powers of the number of examples, and measured at fixed ridge"
+        "In theory the error of random features falls fastest where bias and variance fall "
+        "alike; at fixed ridge the measured error follows the theory"
     ),
     source="Defilippis, Loureiro, Misiakiewicz 2024 (arXiv:2405.15699)",
     panels=lambda p: [
@@ -103,13 +103,16 @@ def _exponents(comparison: Comparison) -> tuple[Any, dict[str, np.ndarray]]:
             text={width: f"$p$ = {width}" for width in p["widths"]},
         ),
     ],
-    caption=(
-        r"Eigenvalues $k^{{-\alpha}}$ and target power $k^{{-1-2r\alpha}}$, $\alpha$ = {capacity}, "
-        r"$r$ = {source}. Left and middle: deterministic equivalent, label noise 1, $n = "
-        r"10^{log10_examples:g}$; white: predicted line on which bias and variance fall with the "
-        r"same exponent; white dashed: $q = \min(l/\alpha, 1)$. Right: {modes} modes, ridge "
-        r"{ridge} added to the summed loss, noise {noise}; Gaussian features and data."
-    ),
+    caption=r"""
+        Eigenvalues $k^{{-\alpha}}$ and target power $k^{{-1-2r\alpha}}$, $\alpha$ = {capacity}, $r$
+        = {source}; $n$ examples, $p$ features. Left and middle, theory alone: deterministic
+        equivalent, label noise 1, $n = 10^{log10_examples:g}$. Left: local exponent of the excess
+        risk; white line: bias and variance have the same predicted exponent; white dashed: $q =
+        \min(l/\alpha, 1)$; white squares: the solver did not converge. Middle: local exponents of
+        bias and variance at all points of the left panel against those of the formulas; grey:
+        equal. Right: {modes} modes, ridge {ridge} added to the summed loss, label noise {noise};
+        Gaussian features and data.
+    """,
     seconds=(40, 1200),
     observables=("excess_risk", "effective_dimension"),
     explained=(
@@ -159,8 +162,10 @@ def random_features_scaling(
 
 @study(
     "polynomial-staircase",
-    title="Random features follow their theory up to the first stair; that they learn degree by "
-    "degree beyond is theory",
+    title=(
+        "Measured errors of random features follow the theory into the first stair; that they"
+        " fall degree by degree beyond it is theory"
+    ),
     source="Mei, Misiakiewicz, Montanari 2022; Hu, Lu, Misiakiewicz 2024 (arXiv:2403.08160)",
     panels=lambda p: [
         Panel(
@@ -195,15 +200,15 @@ def random_features_scaling(
             reference=[horizontal(plateau) for plateau in np.cumsum(p["degree_power"][::-1])[::-1]],
         ),
     ],
-    caption=(
-        "Features {activation}$(Wx${bias:+g}$)$ on the sphere, target with power {degree_power} in "
-        "the degrees 0, 1, 2, ..., no noise, ridge {ridge} added to the summed loss. Theory: "
-        "deterministic equivalent; measured: computed features and drawn inputs. Dotted: left, the "
-        "number of modes $B_k$ of degree $k$; right, the target power that remains when all lower "
-        "degrees are learned. The staircase (theory dashed) is measured at $d$ = {stair_dim} with "
-        "{stair_width} features, as in its theory; the larger dimension has infinitely many "
-        "features."
-    ),
+    caption=r"""
+        $p$ features {activation}$(Wx${bias:+g}$)$ on the sphere, target $f_*$ with power
+        {degree_power} in the degrees 0, 1, 2, ..., no noise, ridge {ridge} added to the summed
+        loss. Lines: deterministic equivalent; marks: computed features and drawn inputs. Left,
+        dotted: the number of modes $B_k$ of degree $k$. Right, dashed lines: theory; squares:
+        measured at $d$ = {stair_dim} with {stair_width} features, as in its theory; the larger
+        dimension has infinitely many features. Dotted: the target power that remains when all lower
+        degrees are learned.
+    """,
     seconds=(60, 1500),
     observables=("excess_risk", "effective_dimension"),
     full={

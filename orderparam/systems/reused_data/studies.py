@@ -158,8 +158,10 @@ def batch_size_noise(
 
 @study(
     "committee-reused-data",
-    title="On re-used data the overlaps of a committee with its teachers grow as in the theory, "
-    "within sampling errors",
+    title=(
+        "On re-used data the overlaps of a committee with its teachers grow as in the theory,"
+        " within the sampling errors of both"
+    ),
     source="Derived here; Celentano, Cheng, Montanari 2021 (arXiv:2112.07572) for the equations",
     panels=[
         Panel(
@@ -177,7 +179,8 @@ def batch_size_noise(
         step; $d$ = {input_dim}, and the learning rate on the summed loss is {learning_rate}. Each
         panel shows the overlaps of one student with both teachers (colours). Lines: theory for
         $d\to\infty$, averaged over {samples} sampled examples in each of {runs} runs; its standard
-        errors are not drawn but enter the comparison. Marks: committees on drawn examples.
+        errors are not drawn but enter the comparison. Values at different steps are correlated.
+        Marks: committees on drawn examples.
     """,
     seconds=(90, 600),
     observables=("overlap", "self_overlap", "test_error"),

@@ -90,13 +90,16 @@ _PLANE = ("2*z1 + z1**2/2 + z2/2", "(z1 + z1**2 + z2 - z2**2)/2")
         ),
     ],
     caption=r"""
-        Fresh batches of $n$ = {sample_ratio} $d$ examples, $d$ = {input_dim}. From left to right:
-        relu with step 3; erf with bias 1 and step 2; relu with bias 0.5 and step 2. Top row:
-        correlation loss; lines are the exact recursion for $d\to\infty$, marks are means over
+        $z_k = \theta_k\cdot x$, with orthonormal $\theta_k$. Neurons $w$ start uniformly on the
+        unit sphere; a giant step changes them by a length of order 1. Fresh batches of $n$ =
+        {sample_ratio} $d$ examples, $d$ = {input_dim}. From left to right: relu with step 3; erf
+        with bias 1 and step 2; relu with bias 0.5 and step 2. Top row: correlation loss; overlap:
+        $w\cdot\theta_k$; lines are the exact recursion for $d\to\infty$, marks are means over
         {neurons} neurons and {repeats} draws of the batches in each run. Bottom row: networks of
         neurons with read-outs $\pm 1$ on the square loss, for which there is no theory. A random
-        direction has the value $1/d$; the value of a direction that is not learned yet falls below
-        $1/d$ while the neurons grow along other directions.
+        direction has the value $1/d$. After one step $\theta_2$ can lie above it, because a batch
+        has more noise along directions of the target; the value of a direction that is not learned
+        yet falls below $1/d$ while the neurons grow along other directions.
     """,
     seconds=(60, 1800),
     observables=("overlap",),
@@ -124,8 +127,10 @@ def giant_steps_staircase(
 
 @study(
     "giant-steps-batch-reuse",
-    title="A batch that is used twice shows what fresh batches hide: the information exponent is "
-    "broken",
+    title=(
+        "Two steps on one batch give an overlap with a target of information exponent 3; two "
+        "steps on fresh batches give none"
+    ),
     source="Dandi, Troiani, Arnaboldi, Pesce, Zdeborova, Krzakala 2024 (arXiv:2402.03220)",
     panels=lambda p: [
         Panel(
@@ -146,9 +151,12 @@ def giant_steps_staircase(
     ],
     caption=r"""
         $y = \mathrm{{He}}_3(z)/\sqrt{{6}}$ (information exponent 3), {activation} neurons,
-        correlation loss, batches of $n$ = {sample_ratio} $d$. The theory is exact for $d\to\infty$;
-        on fresh batches nothing of such a target is learned in a finite number of steps. Each run
-        averages {neurons} neurons and {repeats} draws of the batches.
+        correlation loss, two steps on batches of $n$ = {sample_ratio} $d$. Overlap: projection of a
+        neuron's weights, of length 1 at the start, on the target's direction; for this target and
+        activation it becomes negative. The theory is exact for $d\to\infty$; on fresh batches
+        nothing of such a target is learned in a finite number of steps. Left: $d$ = {input_dim};
+        its marks leave the line as the right panel shows for larger $d$. Each run averages
+        {neurons} neurons and {repeats} draws of the batches.
     """,
     seconds=(70, 1500),
     observables=("overlap",),
@@ -187,19 +195,21 @@ def giant_steps_batch_reuse(
 @study(
     "giant-steps-directions",
     title=(
-        "Where neurons point after several giant steps: near the first "
-        "step with one strong direction, apart with two equal ones"
+        "After several giant steps neurons point near the direction of the first step if one "
+        "direction of the target is strong, and along two others if two are equal"
     ),
     source="Dandi, Krzakala, Loureiro, Pesce, Stephan 2023 (arXiv:2305.18270)",
     panels=[
         Freehand(partial(draw_directions, target), f"$y = {tex(target)}$") for target in _PLANE
     ],
     caption=r"""
-        A two-layer network of {neurons} relu neurons with read-outs $\pm 1$ takes steps of size
+        A two-layer network of {neurons} relu neurons $w$ with read-outs $\pm 1$ takes steps of size
         {step} on the square loss, on fresh batches of $n$ = {sample_ratio} $d$ examples with $d$ =
-        {input_dim}. Dots: the neurons of one of {seeds} runs. Line: the direction $\mathrm{{E}}[y
-        z]$, the only one that a single step finds. Below: mean squared cosines with standard
-        errors.
+        {input_dim}; $z_i = \theta_i\cdot x$, with orthonormal $\theta_i$. Dots: the neurons of one
+        of {seeds} runs after {steps} steps; on the circle they would lie in the plane of both
+        directions. Line: the direction $\mathrm{{E}}[y z]$ of the correlations of label and $z$,
+        the only one that a single step finds. Below: mean squared cosines with $\theta_1$ and
+        $\theta_2$ and their standard errors.
     """,
     seconds=(20, 900),
     observables=("cosine_squared",),
@@ -230,8 +240,8 @@ def _error_or_bound(data: xr.Dataset) -> xr.DataArray:
 @study(
     "giant-steps-error",
     title=(
-        "Each giant step lowers the error as the recursion predicts; "
-        "16 neurons stay above the lower bound of all neurons"
+        "Each giant step lowers the error of 16 neurons as the recursion predicts, but by "
+        "less than the directions that it reveals would permit"
     ),
     source="Dandi, Krzakala, Loureiro, Pesce, Stephan 2023 (arXiv:2305.18270); recursion derived "
     "here",
@@ -248,11 +258,13 @@ def _error_or_bound(data: xr.Dataset) -> xr.DataArray:
     ],
     columns=3,
     caption=r"""
-        {neurons} erf neurons with biases from -1.5 to 1.5 take steps $\pm 1$ and $\pm 2$ on fresh
-        batches of $n$ = {sample_ratio} $d$ examples, $d$ = {input_dim}. After each step a read-out
-        is fitted to many fresh examples. Lines: recursion for $d\to\infty$, whose averages are
-        sampled; marks: networks. The lower bound is the mean variance of the target given the
-        directions that are revealed so far. It holds for any read-out of finitely many neurons.
+        {neurons} erf neurons with biases from -1.5 to 1.5 take steps of size $\pm 1$ and $\pm 2$
+        (signs of their read-outs) on fresh batches of $n$ = {sample_ratio} $d$ examples, $d$ =
+        {input_dim}, on the correlation loss $-yf$ or the square loss $(y - f)^2/2$ (colours). After
+        each step a read-out is fitted to many fresh examples. Lines: recursion for $d\to\infty$,
+        whose averages are sampled; marks: networks. Green, the lower bound: mean variance of the
+        target given the directions that are revealed so far. It holds for any read-out of finitely
+        many neurons.
     """,
     seconds=(90, 600),
     observables=("test_error",),

@@ -55,8 +55,10 @@ def small_convolutional(channels: int) -> Architecture:
 
 @study(
     "networks-lazy-to-rich",
-    title="At small richness the distance of a network from a linear one is proportional to the "
-    "richness",
+    title=(
+        "At small richness the distance of a network from its linearisation is about "
+        "proportional to the richness"
+    ),
     source=SOURCE,
     panels=[
         Panel(
@@ -112,18 +114,16 @@ def small_convolutional(channels: int) -> Architecture:
     observables=("lazy_to_rich", "shape_drift", "test_error"),
     explained=(
         "The theory is that of infinite width, which is lazy: the first two rows measure the "
-        "distance from it, which falls with the richness. Exponents of the first row are 0.96 to "
-        "0.99, but 0.87(9) late in 3 hidden layers of 64 units, where the number has reached 0.08 "
-        "at a richness of 0.1 and bends as it does above. Those of the second row are 1.93 to "
-        "2.10, but 2.33(10) late at 256 units, from two points. The change of the kernel has a "
-        "part that is odd in the targets, of order richness / sqrt(width), and an even one, of "
-        "order richness^2 at every width, so that the shape drift turns from the square of the "
-        "richness to its fourth power, in wider networks earlier. Trained on both signs of the "
-        "targets (benchmarks/kernel_change_parity.py), 256 units at a richness of 0.1 have "
-        "0.0017(3) from the odd and 0.0040(2) from the even part, and local exponents of 2.1 up to "
-        "0.03 and 2.6 above. The late test error of 3 hidden layers of 64 units is 4 to 6 % above "
-        "that of infinite width up to a richness of 0.3, which is the finite width: with the "
-        "control of 256 units it is 1.4 and 1.9 % above it (z = 1.4 and 1.8)."
+        "distance from it. Exponents of the first row are 0.96 to 0.99, but 0.87(9) late in 3"
+        " hidden layers of 64 units, where the number has reached 0.08 at a richness of 0.1 "
+        "and bends as it does above. Those of the second row are 1.93 to 2.10, but 2.33(10) "
+        "late at 256 units, from two points: the change of the kernel has a part of order "
+        "richness / sqrt(width) and one of order richness^2 at every width "
+        "(benchmarks/kernel_change_parity.py), so that the shape drift turns from the square "
+        "of the richness to its fourth power, in wider networks earlier. The late test error "
+        "of 3 hidden layers of 64 units is 4 to 6 % above that of infinite width up to a "
+        "richness of 0.3; the control of 256 units is 1.4 and 1.9 % above it (z = 1.4 and "
+        "1.8)."
     ),
     gallery={
         "n_train": 100,
@@ -193,9 +193,11 @@ def networks_lazy_to_rich(
         at every second pixel, learn airplanes against frogs of CIFAR-10 on 8 x 8 pixels. There are
         {n_train} training images, and gradient descent ends when the training error is 0.5 (early)
         or 0.1 (late) of that at the start. The richness is {lazy} for lazy and {rich} for rich
-        networks. Marks: {seeds} networks; their alignment is corrected for the bias of few examples
-        and of few neurons. Lines: infinite width. Grey: the alignment that one in a hundred
-        permutations of the targets exceeds.
+        networks. Marks: {seeds} networks. Above: alignment, the cosine of a layer's kernel with
+        that of the targets, corrected for the bias of few examples and of few neurons. Below:
+        similarity, the cosine (CKA) of the layer's kernel with that at the start. Lines: infinite
+        width, the same at all times. Grey: the alignment that one in a hundred permutations of the
+        targets exceeds.
     """,
     seconds=(60, 2400),
     observables=("wide_alignment", "similarity"),
@@ -239,8 +241,10 @@ def networks_layers(
 
 @study(
     "alignment-of-few-neurons",
-    title="Without equal neurons the alignment of a first layer is that of infinite width at every "
-    "width",
+    title=(
+        "Corrected for few neurons, the alignment of a first layer with the target is that of"
+        " infinite width at every width"
+    ),
     source="Chun, Canatar, Chung, Lee 2025 (arXiv:2502.15104); Song et al. 2012",
     panels=[
         Panel("width", quantity, by="layer", log="x", xlabel="width $N$", ylabel=label)
@@ -251,11 +255,13 @@ def networks_layers(
     ],
     columns=2,
     caption=r"""
-        Alignment of each hidden layer with the target at the start, for even against odd digits and
-        {n_train} images. Networks have {depth} hidden layers of N erf units; {seeds} networks at
-        each point. Lines: infinite width. Left: corrected for the bias of few examples. Right:
-        corrected also for the bias of few neurons in the layer; the bias that remains in deeper
-        layers is due to few neurons in the layers before.
+        Alignment: cosine of the kernel of hidden layer $l$ with that of the targets, at the start,
+        for even against odd digits and {n_train} images. Networks have {depth} hidden layers of N
+        erf units; {seeds} networks at each point. The lines of the three layers nearly coincide.
+        Left: corrected for the bias of few examples. Right: corrected also for the bias of few
+        neurons in the layer, as products of a neuron with itself are left out ("without equal
+        neurons"); the bias that remains in deeper layers is due to few neurons in the layers
+        before.
     """,
     seconds=(30, 1200),
     observables=("alignment", "wide_alignment"),

@@ -128,7 +128,10 @@ def early_stopping(
 
 @study(
     "train-error-in-time",
-    title="The training error of gradient flow follows the theory within 2 % up to t = 10",
+    title=(
+        "The training error of gradient flow follows the theory within 2 % up to t = 10, and "
+        "up to t = 100 for a power law"
+    ),
     source="derived here; Ali, Kolter, Tibshirani 2019 (arXiv:1810.10082)",
     panels=[
         Panel(
@@ -153,10 +156,14 @@ def early_stopping(
             share_y=False,
         ),
     ],
-    caption="Linear regression on {modes} Gaussian features and {n_train} examples, gradient flow "
-    "from zero. Mean squared error against the noisy labels; it tends to zero because there are "
-    "more features than examples. At the latest times the smallest eigenvalue of a finite sample "
-    "dominates the error, and few draws dominate the mean.",
+    caption=r"""
+        Linear regression on {modes} Gaussian features and {n_train} examples with labels of noise
+        variance $\Delta$ (colours), gradient flow from zero; all eigenvalues are equal (isotropic),
+        or eigenvalues fall as $k^{{-1.2}}$ and the target power as $k^{{-1.8}}$ (power law). Mean
+        squared error against the noisy labels; it tends to zero because there are more features
+        than examples. At the latest times the smallest eigenvalue of a finite sample dominates the
+        error of isotropic features, and few draws dominate the mean.
+    """,
     seconds=(30, 200),
     observables=("train_error",),
     gallery={"modes": 600, "n_train": 450, "seeds": 48},
@@ -304,7 +311,10 @@ def _digits(dataset: str, task: str, n_train: int, n_test: int) -> tuple[Any, ..
 
 @study(
     "training-time",
-    title="Networks follow the frozen kernel step by step, and more closely the wider they are",
+    title=(
+        "Networks of 2048 units follow the frozen kernel within 3 % for 60 steps; narrower "
+        "ones deviate more"
+    ),
     source="Jacot, Gabriel, Hongler 2018; Lee et al. 2019 (arXiv:1902.06720)",
     panels=[
         Panel(_STEP, "test_error", by="width", xlabel="step", ylabel="test error"),
@@ -321,15 +331,19 @@ def _digits(dataset: str, task: str, n_train: int, n_test: int) -> tuple[Any, ..
         ),
     ],
     columns=3,
-    caption="{dataset}, {task}: {n_train} training and {n_test} test images; {activation} "
-    "networks, depth {depth}, $N$ units in a layer (colours), antisymmetric start, learning rate "
-    "{learning_rate} on the summed loss. Black: training with the tangent kernel of infinite "
-    "width. Bands: standard errors.",
+    caption=r"""
+        {dataset}, {task}: {n_train} training and {n_test} test images; {activation} networks, depth
+        {depth}, $N$ units in a layer (colours), antisymmetric start, learning rate {learning_rate}
+        on the summed loss. Thin lines: mean of the networks; bands: standard errors. Thick yellow
+        line at the left: frozen kernel, training with the tangent kernel of infinite width.
+    """,
     seconds=(60, 900),
     observables=("test_error", "train_error"),
-    explained="The wider a network is, the less it differs from the frozen kernel: the test "
-    "errors after 60 steps differ by 14, 7, 2 and 0.4 % with 32, 128, 512 and 2,048 "
-    "units.",
+    explained=(
+        "The wider a network is, the less it differs from the frozen kernel: the test errors "
+        "after 60 steps differ by 14, 7, 2 and 0.4 % with 32, 128, 512 and 2,048 units, the "
+        "training errors by 20, 16, 6 and 3 %."
+    ),
     gallery={"widths": (32, 128, 512, 2048), "seeds": 16, "n_train": 100, "n_test": 500},
     full={
         "dataset": "mnist",

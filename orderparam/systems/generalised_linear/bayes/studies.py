@@ -41,7 +41,8 @@ BINARY = (1.2446840, 1.4926318)
 @study(
     "one-bit-estimation",
     title=(
-        "Weights estimated from the signs of their projections: state evolution and message passing"
+        "Message passing that estimates weights from the signs of their projections agrees "
+        "with state evolution for three priors"
     ),
     source="Györgyi 1990; Barbier, Krzakala, Macris, Miolane, Zdeborová 2019",
     seconds=(50, 900),
@@ -52,11 +53,13 @@ BINARY = (1.2446840, 1.4926318)
         Panel("sample_ratio", "cosine", by="prior", reference=[vertical(x, "") for x in BINARY]),
         Panel("sample_ratio", "error", by="prior", log="y", ylim=(1e-3, 1.2)),
     ],
-    caption=(
-        r"$y = \mathrm{{sign}}(w\cdot x)$, weights of variance 1, $d$ = {input_dim}. Binary "
-        r"weights are determined for $\alpha > 1.245$, and message passing finds them for $\alpha "
-        r"> 1.493$ (grey lines)."
-    ),
+    caption=r"""
+        $y = \mathrm{{sign}}(w\cdot x)$, $d$ = {input_dim}, weights of variance 1: gaussian, binary
+        ($\pm 1$), or sparse (a share 0.2 is Gaussian, the others are zero). Error $\varepsilon$:
+        mean squared error of a weight; values below 0.001 are not drawn, and a bar that reaches
+        zero ends there. In theory binary weights are determined for $\alpha > 1.245$, and message
+        passing finds them for $\alpha > 1.493$ (grey lines).
+    """,
 )
 def one_bit_estimation(
     sample_ratios: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0, 1.25, 1.75, 2.0),
@@ -80,8 +83,8 @@ def one_bit_estimation(
 @study(
     "phase-retrieval",
     title=(
-        "Magnitudes of projections reveal the weights in part "
-        "beyond 0.5 samples per input, and fully beyond 1.13"
+        "In theory magnitudes of projections reveal the weights in part beyond 0.5 samples "
+        "per input, fully beyond 1.13; message passing agrees where it was run"
     ),
     source="Barbier, Krzakala, Macris, Miolane, Zdeborová 2019; Mondelli, Montanari 2018",
     seconds=(60, 1800),
@@ -120,14 +123,15 @@ def one_bit_estimation(
         ),
     ],
     columns=2,
-    caption=(
-        r"$y = |w\cdot x|$ without noise, Gaussian weights, $d$ = {input_dim}. Left: message "
-        r"passing, which ends at the same point from the spectral start as from $q = 0$; where "
-        r"marks coincide, the informed start covers the spectral one. Grey: all solutions of state "
-        r"evolution. Weak recovery begins at $\alpha$ = 0.5; the weights are determined for "
-        r"$\alpha$ > 1 and found for $\alpha$ > 1.128. Right: the leading eigenvector of the "
-        r"covariance of the inputs weighted by $1 - 1/y^2$."
-    ),
+    caption=r"""
+        $y = |w\cdot x|$ without noise, Gaussian weights, $d$ = {input_dim}. Left: overlap, the mean
+        product of a weight and its estimate, which can exceed 1 in a drawn problem. Message passing
+        ends at the same point from the spectral start as from $q = 0$; where marks coincide, the
+        informed start covers the spectral one. Grey: all solutions of state evolution. Weak
+        recovery begins at $\alpha$ = 0.5; the weights are determined for $\alpha$ > 1 and found for
+        $\alpha$ > 1.128. Runs that did not converge are left out, which raises means. Right: the
+        leading eigenvector of the covariance of the inputs weighted by $1 - 1/y^2$; dashed: theory.
+    """,
     explained=(
         "Below weak recovery the theory is zero, but an estimate of finite d keeps a cosine with "
         "the weights. All points beyond three standard errors lie there. Control at 0.3 samples "
@@ -242,12 +246,13 @@ def draw_thresholds(axes: Any, comparison: Comparison) -> None:
         ),
     ],
     caption=r"""
-        $y = w\cdot x$ without noise. Lines: sample ratios above which the weights are determined,
-        found by message passing, or found by the smallest l1 norm. Circles: message passing on
-        drawn problems, $d$ = {plane_dim}; the darker a circle, the more runs found the weights
-        (black: all, white: none); the l1 norm is not measured. Right: density {density}, $d$ =
-        {input_dim}; errors below $10^{{-8}}$ are drawn there. Just above its threshold message
-        passing does not converge in some runs.
+        $y = w\cdot x$ without noise; density: share of the weights that are not zero (they are
+        Gaussian). Lines: sample ratios above which the weights are determined, found by message
+        passing, or found by the smallest l1 norm. Circles: message passing on drawn problems, $d$ =
+        {plane_dim}; the darker a circle, the more runs found the weights (black: all, white: none);
+        the l1 norm is not measured. Right: density {density}, $d$ = {input_dim}; the error is the
+        mean square of a weight's, and errors below $10^{{-8}}$ are drawn there. Near its threshold,
+        and in single runs far above it, message passing does not converge.
     """,
     gallery={
         "sample_ratios": (0.1, 0.2, 0.28, 0.32, 0.34, 0.37, 0.38, 0.4, 0.5),
@@ -339,10 +344,11 @@ def draw_errors_on_phases(axes: Any, comparison: Comparison) -> None:
     panels=[Freehand(draw_errors_on_phases)],
     caption=r"""
         Weights of which a share $\rho$ is Gaussian and the others are zero, $n$ projections $w\cdot
-        x$ without noise. Colour: error of message passing after any number of steps in theory;
-        circles: mean error of the runs that converged, of {seeds} with $d$ = {input_dim}. Above the
-        black line message passing finds the weights. Above the orange line, $\alpha = \rho$, the
-        weights are determined, and message passing that starts at the weights stays there.
+        x$ without noise. Colour: error $\varepsilon$, the mean squared error of a weight (at most
+        $\rho$), of message passing after any number of steps in theory; circles: mean error of the
+        runs that converged, of {seeds} with $d$ = {input_dim}. Above the black line message passing
+        finds the weights. Above the orange line, $\alpha = \rho$, the weights are determined in
+        theory, and message passing that starts at the weights stays there; this is not measured.
     """,
 )
 def compressed_sensing_plane(

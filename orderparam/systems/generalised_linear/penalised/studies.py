@@ -25,10 +25,12 @@ from orderparam.systems.generalised_linear.penalised.theory import elastic_net
         Panel("l1", "error", by="sample_ratio", log="xy"),
         Panel("l1", "support", by="sample_ratio", log="x"),
     ],
-    caption=(
-        "Weights of density {density}, $\\alpha$ samples for each of them, label noise {noise}, "
-        "$d$ = {input_dim}. The penalty is added to half the sum of squares."
-    ),
+    caption=r"""
+        Weights of which a share {density} is Gaussian and the others are zero; $n = \alpha d$
+        examples, $d$ = {input_dim}, label noise {noise}. The penalty $\lambda_1$ times the sum of
+        $|w_i|$ is added to half the sum of squares. Error $\varepsilon$: mean squared error of a
+        weight. Lines: state evolution. Marks: the Lasso of scikit-learn on drawn examples.
+    """,
 )
 def lasso(
     penalties: tuple[float, ...] = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8),

@@ -66,8 +66,8 @@ def _exits(degree: int, dims: tuple[int, ...], seeds: int) -> list[Curve]:
         One neuron learns from $n$ samples in $d$ dimensions by spherical one-pass SGD on the
         correlation loss. The activations of neuron and target are the normalised Hermite polynomial
         of degree $\ell$, which is the information exponent; the learning rates are 0.5, 0.1 and
-        $0.5/\sqrt{{d}}$ for $\ell$ = 1, 2 and 3; $m$: overlap with the target's direction. A run has
-        left its random start when $|m|$ reaches 1/2. Theory: mean first-passage time of the
+        $0.5/\sqrt{{d}}$ for $\ell$ = 1, 2 and 3; $m$: overlap with the target's direction. A run
+        has left its random start when $|m|$ reaches 1/2. Theory: mean first-passage time of the
         diffusing overlap. Exponents are given with 95 % intervals and, in square brackets, with the
         slope of the theory over the same $d$. For large $d$ the theory has $n \sim d$, $d\log d$
         and $d^2$.

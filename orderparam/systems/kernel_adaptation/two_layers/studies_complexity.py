@@ -85,7 +85,8 @@ def one_unit(saturation: float) -> dict[int, float]:
         "The theories are averaged over data. Networks need 34(9), 16(6), 21(4) and 18(3) % more "
         "examples than theory at 8, 12, 16 and 24 inputs; regression needs 41(7), 32(10) and 38(6) "
         "% fewer at 4, 5 and 6 inputs, where the modes of the theory are not yet eigenfunctions. "
-        "Neither difference has a control."
+        "Neither difference has a control. The errors are 6.4 % of the theory in the median, and "
+        "would be below 5 % from 32 training sets on, which take 26 minutes of a core."
     ),
     gallery={
         "measured": (8, 12, 16, 24),

@@ -19,8 +19,10 @@ BRANCHES = ("positional", "semantic")
 
 @study(
     "attention-recovery",
-    title="The more tokens a sequence has, the fewer fields per weight are needed to begin to "
-    "recover a vector from attention",
+    title=(
+        "The more tokens a sequence has, the fewer fields per weight are needed to begin to "
+        "recover a vector from attention"
+    ),
     source="Troiani et al. 2025 (arXiv:2502.00901), one layer; thresholds derived here",
     panels=[
         Panel(
@@ -35,11 +37,12 @@ BRANCHES = ("positional", "semantic")
         )
     ],
     caption=r"""
-        A vector $w$ with Gaussian entries is recovered from the softmax of $h h^T$, $h_l = x_l
-        \cdot w/\sqrt{{d}}$, of sequences of $L$ tokens (one token: from $h^2$). Lines: state
-        evolution from overlap 0. Marks: message passing at $d$ = {input_dim} from a first overlap
-        of 0.1. The overlap leaves 0 at $n/d = 1/(L (L + 1))$. It reaches 1 at $n/d = 1/L$,
-        continuously, for $L \geq 2$, and by a jump at 1.128 for one token.
+        A vector $w$ with $d$ Gaussian entries is recovered from the softmax of $h h^T$, $h_l = x_l
+        \cdot w/\sqrt{{d}}$, of $n$ sequences of $L$ tokens (one token: from $h^2$). Abscissa:
+        fields $h$ per weight, $nL/d$. Lines: state evolution from overlap 0. Marks: message passing
+        at $d$ = {input_dim} from a first overlap of 0.1. The overlap leaves 0 at $n/d = 1/(L (L +
+        1))$. In theory it reaches 1 at $n/d = 1/L$, continuously, for $L \geq 2$, and by a jump at
+        1.128 for one token; marks end before.
     """,
     seconds=(90, 900),
     observables=("overlap",),
@@ -70,8 +73,10 @@ def attention_recovery(
 
 @study(
     "attention-states",
-    title="With more sequences the semantic state overtakes the positional one first in "
-    "test error and later in the training objective",
+    title=(
+        "The semantic state has the lower test error already at n/d = 0.9, and the lower training "
+        "objective only with more than 1.25 d sequences"
+    ),
     source=TIED,
     panels=[
         Panel("sample_ratio", "free_energy", by="state", ylabel="training objective over $d$"),
@@ -80,10 +85,11 @@ def attention_recovery(
     columns=2,
     caption=r"""
         A layer of dot-product attention with the same weights $w$ for query and key, on two tokens
-        of spread $s$ = 0.5; the positional part of the targets has the weight $\omega$ =
-        {positional_share}; ridge $\lambda$ = 0.01. Lines: the two replica-symmetric states. Marks:
-        layers with $d$ = {input_dim} trained on all sequences from $w = 1_d$ (positional) and from
-        $w = w_*$ (semantic). The state with the lower objective is the global minimum.
+        of spread $s$ = 0.5; the targets depend on the positions of tokens with the weight $\omega$
+        = {positional_share}, else on their contents along $w_*$; ridge $\lambda$ = 0.01. Lines: the
+        two replica-symmetric states. Marks: layers with $d$ = {input_dim} trained on all $n$
+        sequences from $w = 1_d$ (positional: $w$ sees the positions) and from $w = w_*$ (semantic:
+        $w$ sees the contents). The state with the lower objective is the global minimum.
     """,
     seconds=(120, 1200),
     observables=("free_energy", "test_error"),
@@ -146,9 +152,12 @@ def draw_sizes(axes: Any, comparison: Comparison) -> None:
     source=f"{TIED}; the extrapolation is derived here",
     panels=[Freehand(draw_sizes)],
     caption=r"""
-        $n$ = {sample_ratio} $d$ sequences, $\omega$ = 0.3, $s$ = 0.5, $\lambda$ = 0.01. Full marks:
-        means and standard errors of the training objective over that of the theory, from both
-        starts. Dashed: least squares of $a + b/d$; open squares: the limits $a$.
+        A layer of dot-product attention on two tokens of spread $s$ = 0.5, trained on $n$ =
+        {sample_ratio} $d$ sequences with ridge $\lambda$ = 0.01; the targets depend on the
+        positions of tokens with the weight $\omega$ = 0.3, else on their contents along $w_*$.
+        Positional: training starts from weights $1_d$, which see the positions; semantic: from
+        $w_*$. Full marks: means and standard errors of the training objective over that of the
+        theory. Dashed: least squares of $a + b/d$; open squares: the limits $a$.
     """,
     seconds=(90, 900),
     observables=("free_energy",),

@@ -49,8 +49,9 @@ LAYER = "whole layer trained"
         {sample_ratio} $d^2$ sequences with ridge $\lambda$ = {ridge}, and, in the theory only, on
         infinitely many sequences without a ridge. Marks of linear attention: the limit $a$ of fits
         $a + b/d$ to trainings at $d$ = {input_dim} and at 3/4 and 1/2 of it. Bayes estimates: with
-        a Gaussian prior (line, fresh tasks only), and with the $k$ training tasks as prior (marks,
-        $d$ = {posterior_dim}).
+        a Gaussian prior (line, fresh tasks only), and with the $k$ training tasks as prior
+        (squares, $d$ = {posterior_dim}), which is wrong for fresh tasks, so that the error may be
+        larger than that of predicting 0.
     """,
     seconds=(120, 900),
     observables=("icl_error", "idg_error"),
@@ -289,8 +290,10 @@ def in_context_size(
 
 @study(
     "in-context-structure",
-    title="Tasks along directions that were rare in training keep a larger error, which longer "
-    "contexts do not remove",
+    title=(
+        "Tasks along directions of small variance in training keep a larger error, which longer "
+        "contexts do not remove"
+    ),
     source=f"derived here; the layer of {SOURCE}",
     panels=[
         Panel(
@@ -304,10 +307,11 @@ def in_context_size(
     ],
     caption=r"""
         Training tasks have the variances {variances}, each along a sixth of the directions; fresh
-        tasks have the same variances, in the same or in the reverse order. Linear attention, $k$ =
-        {task_ratio} $d$, $l$ = {context_ratio} $d$, $n$ = {sample_ratio} $d^2$, ridge $\lambda$ =
-        {ridge}, label noise $\rho$ = {noise}. Marks: the limit $a$ of fits $a + b/d$ to trainings
-        at $d$ = {input_dim} and at 3/4 and 1/2 of it.
+        tasks, which training has not seen, have the same variances, in the same or in the reverse
+        order. Linear attention, $k$ = {task_ratio} $d$ training tasks, contexts of $l$ =
+        {context_ratio} $d$ examples in training and $l'$ in the test, $n$ = {sample_ratio} $d^2$
+        sequences, ridge $\lambda$ = {ridge}, label noise $\rho$ = {noise}. Marks: the limit $a$ of
+        fits $a + b/d$ to trainings at $d$ = {input_dim} and at 3/4 and 1/2 of it.
     """,
     seconds=(90, 900),
     observables=("icl_error", "idg_error"),

@@ -107,22 +107,25 @@ def _draw(axes: Any, comparison: Comparison, order: bool) -> None:
 
 @study(
     "locality-finite-width",
-    title="Without weight sharing a finite number of channels helps if the target uses few of the "
-    "patches, with sharing always",
+    title=(
+        "In locally connected networks a finite number of channels helps if the target uses few "
+        "of the patches, in convolutional ones always"
+    ),
     source="Aiudi, Pacelli, Baglioni, Vezzani, Burioni, Rotondo 2025",
     panels=[Freehand(partial(_draw, order=False)), Freehand(partial(_draw, order=True))],
     columns=2,
     caption=r"""
         Inputs of four independent Gaussian patches of ten pixels, $y \propto s_1 + a (s_2 + s_3 +
         s_4)$ with $s_i = w\cdot x_i$; the number of patches used is $(\sum c_i^2)^2/\sum c_i^4$ of
-        the coefficients $c$, 1 at $a = 0$ and 4 at $a = 1$. $P$ = {n_train}, $T$ = {temperature},
-        {channels} channels (units) of erf on the patches (on all pixels), unit prior variances,
-        {n_test} test points, one training set. Lines: theory of that width on the same data, the
-        limit of many channels at a fixed ratio of examples to channels. Right: the factors by which
-        the kernels of the patches change, 1 at infinite width. Where all patches matter equally
-        they change alike, which is a new scale of the whole kernel; where one matters it is
-        enlarged and the others shrink. Sampled: Hamiltonian Monte Carlo, {seeds} runs of {chains}
-        chains.
+        the coefficients $c$, 1 at $a = 0$ and 4 at $a = 1$. $P$ = {n_train} examples, $T$ =
+        {temperature}, {channels} channels of erf on the patches, with own weights (locally
+        connected) or shared ones (convolutional), or {channels} units on all pixels (fully
+        connected); unit prior variances, {n_test} test points, one training set. Lines join the
+        theory of that width on the same data, the limit of many channels at a fixed ratio of
+        examples to channels. Right: the factors $Q_{{ii}}$ of the kernels of patches, 1 at infinite
+        width. Where all patches matter equally they change alike; where one matters it is enlarged
+        and the others shrink. Marks, in the colours of the lines: Hamiltonian Monte Carlo, {seeds}
+        runs of {chains} chains.
     """,
     seconds=(90, 3600),
     observables=("test_error", "order_parameters"),

@@ -71,12 +71,12 @@ def share_of_random_values(degree: np.ndarray, input_dim: int) -> np.ndarray:
         ),
     ],
     caption=r"""
-        Networks with {width} units in each of 1 to 8 hidden layers are functions of $d$ =
-        {input_dim} signs. Shown are the share of their mean square in parities of $k$ signs, and
-        the mean of $k$ over $k\geq1$. Each run draws {networks} networks and evaluates them at all
-        $2^d$ inputs. Lines: infinite width; dotted: independent random values, $\binom{{d}}{{k}}
-        2^{{-d}}$. Weight and bias variances: 2 and 0 for relu, 0.8 and 0.05 for ordered erf, 4 and
-        0.05 for chaotic erf.
+        Networks with {width} units in each of $L$ hidden layers are functions of $d$ = {input_dim}
+        signs. Shown are the share of their mean square in parities of $k$ signs, and the mean of
+        $k$ over $k\geq1$. One layer of relu has no parities of odd $k > 1$. Each run draws
+        {networks} networks and evaluates them at all $2^d$ inputs. Lines: infinite width; dotted:
+        independent random values, $\binom{{d}}{{k}} 2^{{-d}}$. Weight and bias variances: 2 and 0
+        for relu, 0.8 and 0.05 for ordered erf, 4 and 0.05 for chaotic erf.
     """,
 )
 def degree_bias(

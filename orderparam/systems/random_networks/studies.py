@@ -149,11 +149,12 @@ ANGLE = (r"angle $\theta/\pi$", lambda data: data["angle"] / np.pi)
     caption=r"""
         $z(x) = \sum_c a_c\,\mathrm{{erf}}(w_c\cdot x)$ in two input dimensions. The weights are
         uniform, $w_{{ci}}$ in $[-1/\sqrt{{2}}, 1/\sqrt{{2}}]$ and $a_c$ in $[-1/\sqrt{{N}},
-        1/\sqrt{{N}}]$, or Gaussian with the same variances. Top row: one network of each width, on
-        one colour scale. The density of each width is divided by 8 relative to the one before. The
-        kurtosis is measured on {networks} networks for each seed, or on {hidden_layers} hidden
-        layers for each seed with an exact average over the read-out. The kernel at $x$ = (1, 0.5)
-        is the same at every width.
+        1/\sqrt{{N}}]$, or Gaussian with the same variances. Top row: one network of each width with
+        uniform weights, on one colour scale (blue negative, red positive), with lines of equal $z$.
+        The density, of uniform weights, is divided by 8 from one width to the next. The kurtosis is
+        measured on {networks} networks for each seed, or on {hidden_layers} hidden layers for each
+        seed with an exact average over the read-out. The kernel at $x$ = (1, 0.5) is the same at
+        every width.
     """,
 )
 def function_space_priors(
@@ -279,8 +280,10 @@ def deep_kurtosis(
 
 @study(
     "kernel-depth",
-    title="Deep networks map all inputs to the same output in the ordered phase, and keep them "
-    "distinct in the chaotic one",
+    title=(
+        "With depth the outputs for two inputs become equal in the ordered phase, and stay "
+        "distinct in the chaotic one"
+    ),
     source="Neal 1996; Poole et al. 2016; Lee et al. 2018; Jacot et al. 2018",
     gallery={"seeds": 16},
     full={"width": 1000, "networks": 32, "seeds": 8, "pair_width": 4000, "pairs": 256},
@@ -300,16 +303,17 @@ def deep_kurtosis(
         Freehand(draw_order_and_chaos, "erf, biases 0.05"),
     ],
     caption=r"""
-        Two inputs of length $\sqrt{{d}}$ with $d$ = 2. Lines: infinite width. Weight and bias
-        variance: 2 and 0 for relu, 0.8 and 0.05 for ordered erf, 4 and 0.05 for chaotic erf. First
-        three columns: {networks} networks of width {width} in each run, with tangent kernels by
-        differentiation. Last column: {pairs} networks of width {pair_width} in each run. The line
-        of the lower panel is the fixed point, which {layers} layers do not reach near the edge of
-        chaos. In layer {layers} the correlation of chaotic networks is 12 % above the line.
+        Two inputs of length $\sqrt{{d}}$ with $d$ = 2 at an angle $\theta$; networks of $L$ hidden
+        layers. Lines: infinite width. Weight and bias variance: 2 and 0 for relu, 0.8 and 0.05 for
+        ordered erf, 4 and 0.05 for chaotic erf. First three columns: {networks} networks of width
+        {width} in each run, with tangent kernels by differentiation. Last column: {pairs} networks
+        of width {pair_width} in each run at the angle $\pi/3$. The line of the lower panel is the
+        fixed point, which {layers} layers do not reach near the edge of chaos.
     """,
     explained=(
         "Near the edge of chaos correlations do not reach their fixed point within 40 layers; in "
-        "the chaotic phase networks of finite width deviate by 12 % at the 40th layer."
+        "the chaotic phase networks of width 1000 deviate by 12 % at the 40th layer. No other "
+        "width was run."
     ),
 )
 def kernel_depth(

@@ -96,15 +96,19 @@ def draw_both(axes: Any, comparison: Comparison, quantity: str, label: str) -> N
     ]
     + [Freehand(draw_along_labels)],
     columns=3,
-    caption="CIFAR-10 averaged to 8 x 8 pixels, {n_train} images. Four convolutions of $C$ relu "
-    "channels (3 x 3 pixels; 2 x 2 pixels averaged after layers 1 and 2, all at the end) and a "
-    "read-out: {steps} steps of Adam on the squared error with weight decay towards the start, at "
-    "temperature {temperature}$/\\chi$, read-out variance $1/\\chi$, $\\chi$ = {chi}. Prediction: "
-    "Gaussian pre-activations with the kernel $Q$ of infinitely many channels on the layer's own "
-    "input; $H$: the layer's kernel. Along labels: the targets of a class as a direction over "
-    "images. Filled: trained, before the minimum is reached; open: before training (of the kernel: "
-    "the scatter of $C$ channels). Densities along labels over the predicted standard deviation "
-    "are shifted by three decades each; grey line: a Gaussian of the predicted variance.",
+    caption=r"""
+        CIFAR-10 averaged to 8 x 8 pixels, {n_train} images. Four convolutions of $C$ relu channels
+        (3 x 3 pixels; 2 x 2 pixels averaged after layers 1 and 2, all at the end) and a read-out:
+        {steps} steps of Adam on the squared error with weight decay towards the start, at
+        temperature {temperature}$/\chi$, read-out variance $1/\chi$, $\chi$ = {chi}. Filled marks:
+        trained, before the minimum is reached; open: before training, in the panel of kernels the
+        scatter of $C$ channels. Panels 1 to 4: variance and excess kurtosis of pre-activations
+        along the targets of a class, as a direction over images, and along random directions. Panel
+        5: distance of the kernel $H$ of a layer from the kernel $Q$ of infinitely many channels on
+        the same input. Prediction: Gaussian pre-activations with $Q$. Panel 6: densities along
+        labels over the predicted standard deviation, shifted by three decades each; grey:
+        prediction.
+    """,
     seconds=(60, 900),
     observables=(),
     explained=(
@@ -167,8 +171,10 @@ def draw_pruned(axes: Any, comparison: Comparison, layer: int) -> None:
 
 @study(
     "pooled-pruning",
-    title="Half of the directions of its first latent kernel, the leading ones, keep a pooled "
-    "network's accuracy; as many channels or random ones lose over half of it above chance",
+    title=(
+        "Half of the directions of its first latent kernel, the leading ones, keep a pooled "
+        "network's accuracy; half of its channels do not"
+    ),
     source="Seroussi, Naveh, Ringel 2023, arXiv 2112.15383; Simonyan, Zisserman 2015",
     panels=[
         *(Freehand(partial(draw_pruned, layer=layer)) for layer in range(CONVOLUTIONS)),

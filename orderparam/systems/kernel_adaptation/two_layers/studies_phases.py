@@ -251,8 +251,10 @@ def _other_minimum(data: xr.Dataset) -> xr.DataArray:
 
 @study(
     "adaptation-plane",
-    title="Gaussian weights adapt to a cubic target discontinuously, weights of any distribution "
-    "continuously",
+    title=(
+        "In theory Gaussian weights adapt to a cubic target discontinuously, weights of any "
+        "distribution continuously"
+    ),
     source="Rubin, Seroussi, Ringel 2024, arXiv 2310.03789",
     seconds=(60, 900),
     full={"resolution": 32, "points": 200},
@@ -274,12 +276,14 @@ def _other_minimum(data: xr.Dataset) -> xr.DataArray:
             jump=_other_minimum,
         ),
     ],
-    caption="""
-        Theories of erf units, $d$ = {input_dim} inputs, $N$ = {width} units, $n$ examples of $y =
-        h_3$, averaged over data. Spread: variance of the weights along the target over that of the
-        prior. Left: state of lowest action of the Gaussian ansatz. Right: this ansatz (VGA) jumps
-        where the theory of the full distribution (GMFL) does not. The study adaptation-hysteresis
-        has networks at $n$ = 400.
+    caption=r"""
+        Erf units, $d$ = {input_dim} inputs, $N$ = {width} units, $n$ examples of $y = h_3(w_*\cdot
+        x)$ with the third Hermite polynomial $h_3$, read-out variance {readout_variance}; theories
+        are averaged over data. Spread: variance of the weights along the target, $\rho = w\cdot
+        w_*$, over that of the prior, $\sigma_w^2/d$. Left: the minimum of the action of Gaussian
+        weights that is the lowest; on the black line it jumps. Right: Gaussian weights (VGA,
+        dashed) jump where weights of any distribution (GMFL, solid) do not. Nothing is measured;
+        the study adaptation-hysteresis has networks at $n$ = 400.
     """,
 )
 def adaptation_plane(

@@ -20,8 +20,10 @@ CLOSE = ("effective ridge", "cavity", "Gaussian process", "network")
 
 @study(
     "digits-learning-curve",
-    title="The cavity theory follows the learning curve of real digits where the theory for "
-    "Gaussian features is too low",
+    title=(
+        "The cavity theory follows the learning curve of real digits within 3 % (7 % at 32 "
+        "images); the theory for Gaussian features falls below it from 64 images on"
+    ),
     source="Canatar, Bordelon, Pehlevan 2021; Howard et al. 2024; Ringel et al. 2025, Fig. 2.1",
     panels=[
         Panel("n_train", "test_error", log="xy"),
@@ -36,12 +38,13 @@ CLOSE = ("effective ridge", "cavity", "Gaussian process", "network")
     seconds=(60, 900),
     observables=("test_error", "train_error"),
     explained=(
-        "The features of low-dimensional images are not Gaussian: with 64 and more examples the"
-        " theory of the effective ridge predicts too small a test error. The cavity theory does"
-        " not assume Gaussian features. The training error of the network is lower than that of"
-        " the Gaussian process because its width is finite. Control on the same eight training "
-        "sets of 32 examples: it is 0.0136(21) lower with 64 hidden units and 0.0026(4) lower "
-        "with 512."
+        "The features of low-dimensional images are not Gaussian: with 64 and more examples the "
+        "theory of the effective ridge predicts too small a test error. The cavity theory does "
+        "not assume Gaussian features; all seven test errors lie above it, by 1.3 to 2.8 % and by "
+        "6.8 % at 32 images, more than three standard errors. No control was run for this. The "
+        "training error of the network is lower than that of the Gaussian process because its "
+        "width is finite. Control on the same eight training sets of 32 examples: it is "
+        "0.0136(21) lower with 64 hidden units and 0.0026(4) lower with 512."
     ),
     gallery={
         "images": 900,

@@ -41,8 +41,10 @@ from orderparam.systems.kernel_regression.spectrum.theory import (
 
 @study(
     "double-descent-finite-rank",
-    title="Overfitting at the interpolation threshold of a finite-rank kernel, and the ridge that "
-    "removes it",
+    title=(
+        "At ridge 0.01 the test error peaks where examples equal the rank of the kernel; ridges "
+        "from 0.1 on remove the peak"
+    ),
     source="Canatar, Bordelon, Pehlevan 2021",
     panels=lambda p: [
         Panel(
@@ -53,11 +55,12 @@ from orderparam.systems.kernel_regression.spectrum.theory import (
             reference=[vertical(p["rank"], "rank")],
         ),
     ],
-    caption=(
-        "A kernel with {rank} modes of eigenvalue 1/{rank}, total target power 1, label noise "
-        "{noise}; measured on Gaussian features. The ridge $T$ = {noise} is the best ridge at "
-        "every number $n$ of examples."
-    ),
+    caption="""
+        A kernel with {rank} modes of eigenvalue 1/{rank}, total target power 1, label noise
+        {noise}, ridge $T$; measured on Gaussian features. Self-consistent: the theory, in which the
+        part that is not learned adds to the ridge. In theory $T$ = {noise} is the best ridge at
+        every number $n$ of examples.
+    """,
     seconds=(25, 300),
     observables=("test_error", "train_error"),
     gallery={"seeds": 100},
@@ -124,14 +127,15 @@ def _tail_panels(p: Mapping[str, Any]) -> list[Panel]:
     source="Canatar, Bordelon, Pehlevan 2021; Howard et al. 2024; Bartlett, Long, Lugosi, Tsigler "
     "2020",
     panels=_tail_panels,
-    caption=(
-        "{rank} modes of eigenvalue 1/{rank} with total target power 1, label noise {noise}. "
-        "Tail: {tail_modes} further modes without target power, whose eigenvalues sum to $c$, "
-        "at the ridge $T$ = {temperature}. Measured on Gaussian features. Without a tail there "
-        "is no measurement at $n$ = {rank}, where the mean error does not exist. With the tail "
-        "the noisy labels are fitted exactly, and the test error equals that with the ridge $T "
-        "= c$ up to terms of order $n$/(tail modes)."
-    ),
+    caption="""
+        {rank} modes of eigenvalue 1/{rank} with total target power 1, label noise {noise}. Blue:
+        {tail_modes} further modes without target power (tail), whose eigenvalues sum to $c$, at the
+        ridge $T$ = {temperature}. Orange: the ridge $T = c$ without a tail; it hides blue where
+        both agree. Measured on Gaussian features. Without a tail there is no measurement at $n$ =
+        {rank}, where the mean error does not exist. With the tail the noisy labels are fitted
+        exactly, and the test error equals that with the ridge $T = c$ up to terms of order
+        $n$/(tail modes), which are seen at the largest $n$.
+    """,
     seconds=(60, 1200),
     observables=("test_error", "train_error"),
     gallery={"seeds": 100},

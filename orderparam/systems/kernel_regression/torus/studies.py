@@ -101,8 +101,10 @@ _EIGHT_CUTS = (1000.0, 120.0, 60.0, 40.0, 30.0, 25.0, 22.0, 20.0)  # in one to e
 
 @study(
     "curse-of-dimensionality",
-    title="The dimension of the kernel sets the rate of learning on a torus, not that of the "
-    "target",
+    title=(
+        "The dimension of the kernel sets the rate of learning on a torus far more than that of "
+        "the target"
+    ),
     source="Stone 1982, rates; the curves are derived here",
     observables=("test_error",),
     panels=[
@@ -237,15 +239,16 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
         Freehand(draw_exponents, "rates"),
     ],
     columns=3,
-    caption=(
-        "Regression on the torus in $d$ dimensions with $n$ examples, label noise {noise} and a "
-        "ridge equal to it; kernel and target of smoothness $a$ = {smoothness:g}. Errors are "
-        "exact averages over targets and noise, for {seeds} sets of inputs. Middle: the curve of "
-        "$d$ = 1 is that of a learner who knows on which coordinate the target depends. Right: "
-        "exponents between {fitted_from} and 1024 examples, measured (circles) and of the theory "
-        "(dashes); pink: the target depends on all coordinates, yellow: on the first one alone; "
-        "dotted: the rate for $n \\to \\infty$, which is not reached from six dimensions on."
-    ),
+    caption=r"""
+        Regression on the torus in $d$ dimensions with $n$ examples, label noise {noise} and a ridge
+        equal to it; kernel and target of smoothness $a$ = {smoothness:g}. Errors are exact averages
+        over targets and noise, for {seeds} sets of inputs. Middle: the curve of $d$ = 1 is that of
+        a learner who knows on which coordinate the target depends. Right: exponents between
+        {fitted_from} and 1024 examples, measured (circles) and of the theory (dashes). Pink and
+        yellow do not denote $d$ there: for pink the target depends on all coordinates, for yellow
+        on the first one alone. Dotted: the rate for $n \to \infty$, which is not reached from six
+        dimensions on.
+    """,
     explained=(
         "Waves on a torus are not Gaussian features: in three and four dimensions, with 16 sets of "
         "inputs, the errors of targets of all coordinates are up to 3.2 % above the theory at few "

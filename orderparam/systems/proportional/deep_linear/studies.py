@@ -41,8 +41,10 @@ _SIGNALS = {"weak": 0.3, "strong": 1.5}
 
 @study(
     "deep-linear-layers",
-    title="Linear networks at any width: read-outs shrink for weak targets and grow for strong "
-    "ones, more so with depth",
+    title=(
+        "Linear networks of 5 to 45 units: the read-out shrinks for weak targets and grows for "
+        "strong ones, more so with depth"
+    ),
     source="Li, Sompolinsky 2021; exact averages derived here from the evidence of Hanin, Zlokapa "
     "2023",
     panels=[
@@ -62,11 +64,15 @@ _SIGNALS = {"weak": 0.3, "strong": 1.5}
         )
         for signal in _SIGNALS
     ],
-    caption="One hidden layer and three, $P$ = {n_train} examples of $d$ = {input_dim} Gaussian "
-    "inputs, one data set, $T$ = {temperature}; linear targets of variance 0.09 (weak) and 2.25 "
-    "(strong), unit prior variances. The closed form is the limit of wide layers at zero "
-    "temperature. Sampled: Hamiltonian Monte Carlo over all hidden weights, {seeds} runs of 4 "
-    "chains.",
+    caption="""
+        $L$ hidden layers of $N$ linear units, one data set of $P$ = {n_train} examples of $d$ =
+        {input_dim} Gaussian inputs, $T$ = {temperature}; linear targets $y$ of variance 0.09 (weak)
+        and 2.25 (strong), unit prior variances. $p_1$: mean squared length of the effective
+        read-out of the inputs' kernel, 1 in the prior and the product of a factor $q_l$ for each
+        layer. $K_L$: kernel of the last hidden layer. Exact: average over the posterior at any
+        width. The closed form is the limit of wide layers at zero temperature. Sampled: Hamiltonian
+        Monte Carlo over all hidden weights, {seeds} runs of 4 chains.
+    """,
     columns=2,
     seconds=(120, 3600),
     observables=("scales", "on_target", "trace", "test_bias", "test_variance"),

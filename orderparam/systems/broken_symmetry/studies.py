@@ -133,8 +133,10 @@ def glass_ground_state(
 
 @study(
     "glass-equilibrium",
-    title="Near T = 0.2 the entropy of a spin glass is negative in the replica-symmetric theory "
-    "and positive with broken symmetry",
+    title=(
+        "In theory the entropy of a spin glass near T = 0.2 is negative unless replica symmetry "
+        "is broken; energies extrapolated to many spins agree with broken symmetry"
+    ),
     source="Sherrington, Kirkpatrick 1975; Parisi 1980; Ghirlanda, Guerra 1998",
     panels=[
         Panel("temperature", "energy", by="spins"),

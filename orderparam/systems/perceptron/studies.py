@@ -45,8 +45,8 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
 @study(
     "binary-perceptron",
     title=(
-        "15 binary weights generalise perfectly early and gradually; 127 "
-        "weights are slow to leave the metastable state at T = 0.5"
+        "Up to 17 binary weights leave the replica curve before the jump and gradually; 127 "
+        "weights leave the metastable state at T = 0.5 slowly"
     ),
     source="Györgyi 1990; Sompolinsky, Tishby, Seung 1990; Seung, Sompolinsky, Tishby 1992",
     seconds=(60, 1800),
@@ -76,19 +76,20 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
         Freehand(draw_lines, "Transitions of the state $R < 1$"),
     ],
     caption=r"""
-        Students with $N$ binary weights at temperature $T$; $R$ is the overlap with the teacher.
-        Lines: replica theory for $N\to\infty$; the error jumps to 0 where the state $R < 1$ has the
-        free entropy of the teacher (dotted). Grey: the state $R < 1$ beyond that point, metastable,
-        up to its spinodal. Left: averages over all $2^N$ students. Middle: parallel tempering.
-        Right: the state $R < 1$ is as probable as the teacher (first order), its entropy vanishes
-        (dashed), and it ends (spinodal).
+        Students with $N$ binary weights at temperature $T$; there are $n$ training examples,
+        $\alpha = n/N$, and $R$ is the overlap with the teacher. Lines: replica theory for
+        $N\to\infty$; the error jumps to 0 where the state $R < 1$ has the free entropy of the
+        teacher (dotted). Grey: the state $R < 1$ beyond that point, metastable, up to its spinodal.
+        Left (every student): averages over all $2^N$ students. Middle: parallel tempering. Right,
+        theory alone: the state $R < 1$ is as probable as the teacher (first order), its entropy
+        vanishes (freezing), and it ends (spinodal).
     """,
     explained=(
         "The theory is the equilibrium of many weights. With few weights the jump is rounded: "
-        "before the jump the error approaches the theory from below as weights are added. Beyond "
-        "the jump at T = 0.5, tempering of 127 weights does not reach equilibrium. Control at n/N "
-        "= 1.7, where the metastable state has the error 0.25: the mean error of 16 runs is "
-        "0.237(8) after 1000 sweeps and 0.179(17) after 8000 sweeps."
+        "before the jump the error approaches the theory from below as weights are added, and it "
+        "is 0 only beyond the jump. Beyond the jump at T = 0.5, tempering of 127 weights does not "
+        "reach equilibrium. Control at n/N = 1.7, where the metastable state has the error 0.25: "
+        "the mean error of 16 runs is 0.237(8) after 1000 sweeps and 0.179(17) after 8000 sweeps."
     ),
 )
 def binary_perceptron(
@@ -170,14 +171,18 @@ def teacher_overlap(data: xr.Dataset) -> xr.DataArray:
 
 @study(
     "binary-perceptron-plane",
-    title="Phases of the binary perceptron: perfect generalisation beyond a first-order line",
+    title=(
+        "In theory binary perceptrons generalise perfectly beyond a line of first-order transitions"
+    ),
     source="Györgyi 1990; Sompolinsky, Tishby, Seung 1990; Seung, Sompolinsky, Tishby 1992",
     seconds=(60, 600),
     gallery={"resolution": 32},
     full={"resolution": 64},
     panels=[phases_panel("sample_ratio", "temperature", order="teacher_overlap")],
-    caption="Colour: overlap $R$ with the teacher in equilibrium; {resolution} squares along each "
-    "axis.",
+    caption=r"""
+        Replica theory; nothing is measured. Colour: overlap $R$ with the teacher in equilibrium;
+        {resolution} values along each axis.
+    """,
 )
 def binary_perceptron_plane(resolution: int = 16, most_samples: float = 2.4) -> list[Curve]:
     over = {"sample_ratio": (0.8, most_samples), "temperature": (0.0, 1.0)}

@@ -126,12 +126,12 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
         Freehand(partial(draw_success_collapse, "linear program", 2.0)),
     ],
     caption=r"""
-        The margin is zero, and each run has {samples} samples. Perceptron learning is stopped after
-        {max_sweeps} sweeps. Right: success fractions of linear programming, collapsed on $\Phi(F)$,
-        where $F$ is a fitted polynomial (black) in $(\alpha-\alpha_c) N^{{1/\nu}}$ with $N$ = $d$.
-        Cover's law has $1/\nu$ = 1/2; the same fit to Cover's law at 10, 20 and 50 inputs gives
-        $\alpha_c$ = 1.988 and $1/\nu$ = 0.49. At a load of 1.7 the stopped learning finds 9 % fewer
-        solutions than exist, and 3 % fewer if it is stopped after 10 000 sweeps.
+        $\alpha$ random patterns for each of $N$ = $d$ inputs, without a margin; each run has
+        {samples} samples. Perceptron learning is stopped after {max_sweeps} sweeps. Right: success
+        fractions of linear programming alone (marks: $d$), collapsed on $\Phi(F)$, where $F$ is a
+        fitted polynomial (black) in $(\alpha-\alpha_c) N^{{1/\nu}}$. Cover's law has $1/\nu$ = 1/2;
+        the same fit to Cover's law at 10, 20 and 50 inputs gives $\alpha_c$ = 1.988 and $1/\nu$ =
+        0.49.
     """,
 )
 def capacity_separability(
@@ -173,9 +173,15 @@ def capacity_separability(
         Panel("margin", "capacity", by="bias", log="y", where={"part": "capacity"}),
         Panel("load", "overlap", where={"part": "volume"}),
     ],
+    explained=(
+        "Margins agree with the theory of many inputs within 1 % in the median. The largest "
+        "difference, 22 %, is at a load of 1.6 with 20 inputs, where the margin itself is small."
+    ),
     caption=r"""
-        Left: largest margin; each run has {samples} samples. Centre: capacity for biased patterns
-        in theory, which is an upper bound for $\kappa<0$. Right: overlap of two solutions.
+        $\alpha$ random patterns for each of $d$ inputs. Left: largest margin $\kappa$ of stored
+        patterns; each run has {samples} samples; marks of different $d$ cover each other. Centre
+        and right are theory alone. Centre: capacity for patterns and labels of bias (mean) $b$,
+        which is an upper bound for $\kappa<0$. Right: overlap of two solutions.
     """,
 )
 def capacity_margin(

@@ -88,12 +88,15 @@ def draw_entropy_limits(axes: Any, comparison: Comparison) -> None:
         {samples} samples. Entropies are averages over the samples that have solutions; near and
         beyond $\alpha_c$ = 0.833 these averages exceed the typical value. Above right: measured
         entropy minus that of the theory at the same load. Below right: load at which patterns that
-        are added one by one leave no solution.
+        are added one by one leave no solution with the margin $\kappa$.
     """,
     explained=(
-        "The lines are limits of many couplings. Entropies of 11 to 19 couplings are averages over "
-        "the samples that have solutions, which are not typical near and beyond the capacity; up "
-        "to a load of 0.55, where nearly all samples have solutions, they agree within 0.013."
+        "The lines are limits of many couplings. Entropies of 11 to 19 couplings are averages "
+        "over the samples that have solutions, which are not typical near and beyond the "
+        "capacity; up to a load of 0.55, where nearly all samples have solutions, they agree "
+        "within 0.013. The capacity of few couplings is an average of whole numbers over N and "
+        "can lie on either side of its limit; at a margin of 0.5 it still rises with N through "
+        "the line."
     ),
 )
 def binary_perceptron(

@@ -317,18 +317,21 @@ def draw_plane(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "hopfield-plane",
-    title="The Hopfield model retrieves patterns below a load of 0.138; below 0.05 retrieval "
-    "states have the lowest free energy",
+    title=(
+        "In theory the Hopfield model at T = 0 retrieves patterns below a load of 0.138; below "
+        "0.05 retrieval states have the lowest free energy"
+    ),
     source="Amit, Gutfreund, Sompolinsky 1985, 1987",
     seconds=(40, 300),
     gallery={"resolution": 64},
     full={"resolution": 128},
     panels=[Freehand(draw_plane)],
-    caption="""
-        Replica-symmetric theory; nothing is measured. Colour: overlap of the state of lowest free
-        energy; {resolution} squares along each axis. The legend says which state exists below a
-        line, or has the lowest free energy there. At the lowest temperatures the solid line bends
-        back to smaller loads; this is an artefact of replica symmetry.
+    caption=r"""
+        Replica-symmetric theory; nothing is measured. $\alpha$: patterns per spin. Colour: overlap
+        with a pattern in the state of lowest free energy, which is 0 where retrieval is metastable;
+        white: paramagnet; {resolution} squares along each axis. The legend says which state exists
+        below a line, or has the lowest free energy there. At the lowest temperatures the solid line
+        bends back to smaller loads; this is an artefact of replica symmetry.
     """,
 )
 def hopfield_plane(resolution: int = 32, most_load: float = 0.16) -> list[Curve]:

@@ -102,15 +102,16 @@ def _draw_closures(axes: Any, comparison: Comparison) -> None:
         ),
         Freehand(_draw_closures),
     ],
-    caption=(
-        r"Ridge regression with ridge $T$ on $P$ = {n_train} examples of {modes} Gaussian "
-        r"features, with eigenvalues and squared target coefficients "
-        r"$\lambda_k=y_k^2=k^{{-{decay}}}$. $\Lambda$: number of modes that are left, "
-        r"$T(\Lambda)$: their ridge, $g$: their posterior variance divided by $T(\Lambda)$. "
-        r"Right: $T$ = {measured_at}; means of {seeds} runs with all modes, and with the "
-        r"$\Lambda$ first modes and a uniform ridge. The exact flow, $g$ and the single sweep "
-        r"are derived here."
-    ),
+    caption=r"""
+        $\lambda_k=y_k^2=k^{{-{decay}}}$: eigenvalues and squared coefficients of the target;
+        {modes} modes, $P$ = {n_train} examples, Gaussian features, ridge $T$. $T(\Lambda)$: ridge
+        after all modes but the $\Lambda$ largest are integrated out; one sweep: an approximation
+        that takes each mode at the ridge reached so far. $g$: posterior variance of the remaining
+        modes divided by $T(\Lambda)$. Left and middle are theory alone. Right: $T$ = {measured_at},
+        means of {seeds} runs with all modes, and with the modes within the cut and a uniform ridge;
+        the light-blue line replaces the effective ridge of the remaining modes by the bare one
+        (equivalent kernel), and fails. The exact flow, $g$ and the single sweep are derived here.
+    """,
 )
 def decimation_flow_figure(
     decay: float = 1.3,
@@ -204,8 +205,10 @@ _TASKS = ("mnist:3-vs-8", "mnist:4-vs-9", "cifar10:cat-vs-dog", "cifar10:airplan
         "The features of CIFAR are not Gaussian. In 48 runs its errors lie 5.5(23), 5.7(14) and "
         "3.7(8) % above the theory; controls with Gaussian features of the same spectrum lie "
         "2.5(19), -0.5(12) and 0.0(7) % above it, with a pool of them of the same size -1.2(15), "
-        "0.9(14) and -0.1(7) %. MNIST agrees within 1.3 errors in these runs, so that its low "
-        "errors at 40 examples in the figure, which share their training sets, are chance."
+        "0.9(14) and -0.1(7) %. Errors above 1 are worse than that of the prediction 0: the "
+        "theory holds there too, but little is learned. MNIST agrees within 1.3 standard errors "
+        "in these runs, so that its low errors at 40 examples in the figure, which share their "
+        "training sets, are chance."
     ),
     gallery={"pool": 1984, "seeds": 24},
     full={"pool": 6000, "n_train": (10, 30, 100, 300, 1000), "seeds": 20, "tasks": _TASKS},

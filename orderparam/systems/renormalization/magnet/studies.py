@@ -57,8 +57,8 @@ def _draw_exponents(name: str, axes: Any, comparison: Comparison) -> None:
 @study(
     "magnet-exponents",
     title=(
-        "Exponents of the magnet: for nu the epsilon expansion is closest up to "
-        "three components, for omega the flow of the potential from two on"
+        "For one to three components the epsilon expansion is closest for nu; the flow of the "
+        "potential is closest for omega at two and three"
     ),
     source="Wilson, Fisher 1972; Litim 2001, 2002",
     seconds=(30, 60),
@@ -85,13 +85,14 @@ def _draw_exponents(name: str, axes: Any, comparison: Comparison) -> None:
             title="$n$ = 1",
         ),
     ],
-    caption=(
-        r"$\epsilon$ expansion: $\nu$ to second and $\omega$ to first order. The one-loop flow "
-        r"with its denominators is worse than the series that it contains. Flow of the potential: "
-        r"$\eta$ = 0, optimised regulator; $\nu=\omega=1$ for $d$ = 3, $n\to\infty$. Known: "
-        r"bootstrap ($n$ = 1) and Monte Carlo ($n$ = 2, 3), with errors smaller than the marks; "
-        r"dotted: $\nu$ to order $1/n$. $\omega$: exponent of the leading correction to scaling."
-    ),
+    caption=r"""
+        Magnets of $n$ components in $d$ dimensions. $\epsilon = 4 - d$ expansion: $\nu$ to second
+        and $\omega$ to first order. One-loop flow with its denominators: upper right alone; it is
+        worse than the series that it contains. Flow of the potential: $\eta$ = 0, optimised
+        regulator; $\nu=\omega=1$ for $d$ = 3, $n\to\infty$. Known: bootstrap ($n$ = 1) and Monte
+        Carlo ($n$ = 2, 3), with errors smaller than the marks; dotted: $\nu$ to order $1/n$.
+        $\omega$: exponent of the leading correction to scaling.
+    """,
 )
 def magnet_exponents(
     components: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 40.0, 100.0),
@@ -158,8 +159,8 @@ def _draw_thermal(axes: Any, comparison: Any) -> None:
 @study(
     "block-spins",
     title=(
-        "From the second step on couplings of block spins "
-        "grow above the critical coupling and fall below it"
+        "From the second step on the couplings of neighbouring block spins grow above the "
+        "critical coupling and fall below it"
     ),
     source="Kadanoff 1966; Migdal 1975; Swendsen 1979; Besag 1975",
     seconds=(60, 1200),
@@ -185,14 +186,14 @@ def _draw_thermal(axes: Any, comparison: Any) -> None:
         ),
         Freehand(_draw_thermal),
     ],
-    caption=(
-        r"{length} x {length} torus, coupling $K$, Swendsen-Wang sweeps, majorities of 2 x 2 "
-        r"spins; couplings between blocks by pseudo-likelihood. Grey: bond moving "
-        r"(Migdal-Kadanoff), an approximation whose critical coupling is 0.3047, so that it flows "
-        r"to order from every $K$ here, and whose $y_t$ is 0.747. Exact: $K_c$ = 0.4407, $y_t$ = "
-        r"1. Right: $y_t$ from the response of the three sums after one level of blocks on $L$ x "
-        r"$L$ sites, which leaves it 3 % too small at every $L$."
-    ),
+    caption=r"""
+        {length} x {length} torus, coupling $K$, Swendsen-Wang sweeps, majorities of 2 x 2 spins;
+        couplings between blocks by pseudo-likelihood. Dashed: bond moving (Migdal-Kadanoff), an
+        approximation whose critical coupling is 0.3047, so that it flows to order from every $K$
+        here, and whose $y_t$ is 0.747. Exact: $K_c$ = 0.4407, $y_t$ = 1. Right: $y_t$ from the
+        response of three sums (products of spins of neighbours, across the diagonal and of four)
+        after one level of blocks on $L$ x $L$ sites, which leaves it 3 % too small at every $L$.
+    """,
 )
 def block_spins_figure(
     length: int = 32,

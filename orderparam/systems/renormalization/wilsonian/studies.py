@@ -192,13 +192,16 @@ def _law(alpha: float, target: float, quartic: float, name: str, rho: np.ndarray
 @study(
     "interaction-vanishes",
     title=(
-        "A relevant interaction vanishes at large P, with the exponents of the scaling interval"
+        "In theory a quartic interaction vanishes with the density of data as the slower of two "
+        "powers; sampled modes follow up to a density of 300"
     ),
     source="Coppola, Helias, Ringel 2025 (their statements; equations derived here)",
     seconds=(40, 600),
     observables=("shift",),
     explained=(
-        "The gap equation is exact if many modes fluctuate; at the smallest P/T only a few do."
+        "The gap equation is exact if many modes fluctuate; at the smallest P/T only a few do, "
+        "and samples differ from it by up to 0.6 %. The powers are reached beyond a density of "
+        "10^4, where nothing was sampled."
     ),
     full={"density": (10, 100, 1000), "modes": 1500, "seeds": 8, "samples": 4000},
     panels=lambda p: [
@@ -219,11 +222,16 @@ def _law(alpha: float, target: float, quartic: float, name: str, rho: np.ndarray
         )
         for alpha, beta in zip(p["kernel_decays"], p["target_decays"])
     ],
-    caption=(
-        r"$m/\rho-1$ for $u$ = {quartic}, $\lambda_k=k^{{-1-\alpha}}$, $y_k^2=k^{{-1-\beta}}$. "
-        r"Dotted: the contributions of fluctuations alone and of the mean alone, to first order; "
-        r"their exponents are the ends of the scaling interval. Sampled: {modes} modes."
-    ),
+    caption=r"""
+        Bayesian regression on Gaussian modes with eigenvalues $\lambda_k=k^{{-1-\alpha}}$ and
+        target coefficients $y_k^2=k^{{-1-\beta}}$; the loss has a quartic term of weight $u$ =
+        {quartic}. $\rho = P/T$: $P$ examples at temperature $T$; $m$: slope of the loss at the
+        squared deviation of the posterior, which is $\rho$ without interaction. The two theories
+        coincide: the gap equation, exact for many modes, and rescaled couplings, its flow. Dotted:
+        to first order the contributions of fluctuations, $\rho^{{-\alpha/(1+\alpha)}}$, and of the
+        mean, $\rho^{{-\beta/(1+\alpha)}}$, alone; in the first panel the powers are equal. Sampled:
+        {modes} modes.
+    """,
 )
 def interaction_vanishes(
     quartic: float = 0.05,
@@ -334,23 +342,25 @@ def _draw_portrait(name: str, axes: Any, comparison: Any) -> None:
 
 @study(
     "two-portraits",
-    title="Without a target, couplings of learning flow as those of a long-range magnet of many "
-    "components",
+    title=(
+        "To one loop, couplings of learning without a target flow as those of a long-range magnet "
+        "of many components"
+    ),
     source="Wilson, Fisher 1972; Ringel et al. 2025 (S_GPR against S_Ising); learning derived here",
     seconds=(20, 40),
     observables=(),
     columns=3,
     panels=[Freehand(partial(_draw_portrait, name), title) for name, title in zip(FIELDS, _TITLES)],
-    caption=(
-        r"Flow of the mass $r$ and the quartic coupling to one loop, for magnets of $n$ "
-        r"components in one dimension whose interactions fall with the exponent "
-        r"$\sigma=1+\alpha$, $\alpha$ = {kernel_decay}, and for learning. Circle: Gaussian fixed "
-        r"point; square: the other fixed point; dashed: the couplings that flow to the latter. "
-        r"Orange: learning with a density of data $\rho$ = {density} and a quartic term of "
-        r"weight $u$ = {quartics} in the loss; it starts at $r>0$ and leaves to the right, where "
-        r"all modes are learned. The analogy is one of equations only: modes are discrete, and a "
-        r"target $y(x)$ breaks the symmetry. There is no measurement."
-    ),
+    caption=r"""
+        Flow of the mass $r$ and the quartic coupling to one loop, for magnets of $n$ components in
+        one dimension whose interactions fall with the exponent $\sigma=1+\alpha$, $\alpha$ =
+        {kernel_decay}, and for learning; as $n\to\infty$ the equations of the magnet become those
+        of learning without a target. Circle: Gaussian fixed point; square: the other fixed point;
+        dashed: the couplings that flow to the latter. Orange: learning with a density of data
+        $\rho$ = {density} and a quartic term of weight $u$ = {quartics} in the loss; it starts at
+        $r>0$ and leaves to the right, where all modes are learned. The analogy is one of equations
+        only: modes are discrete, and a target $y(x)$ breaks the symmetry. There is no measurement.
+    """,
 )
 def two_portraits(
     kernel_decay: float = 0.5,

@@ -137,8 +137,8 @@ def joint_scaling_regimes(
 @study(
     "joint-scaling-optimum",
     title=(
-        "With the best ridge the error falls as examples and features grow together; equal numbers "
-        "are nearly optimal"
+        "With the best ridge the error falls as examples and features grow together; for a target "
+        "decay of 2.5 equal numbers are nearly optimal"
     ),
     source="Bahri et al. 2024 (arXiv:2102.06701); Maloney, Roberts, Sully 2022 (arXiv:2210.16859); "
     "Defilippis et al. 2024",
@@ -171,11 +171,12 @@ def joint_scaling_regimes(
             reference=[horizontal(0.5)],
         ),
     ],
-    caption=(
-        "Eigenvalues $k^{{-{spectral_decay:g}}}$, target power $k^{{-{target_decay:g}}}$ (left, "
-        "middle), no noise. Without a ridge ({tiny:g}) the interpolation threshold is at $n = N$. "
-        "Right: large sizes, $N + n = 10^5$."
-    ),
+    caption=r"""
+        Eigenvalues $k^{{-a}}$, $a$ = {spectral_decay:g}, target power $k^{{-b}}$, $b$ =
+        {target_decay:g} (left, middle), $n$ examples, $N$ random features, no noise. Without a
+        ridge ({tiny:g}, hardly any) the interpolation threshold is at $n = N$. Green: theory with
+        the best ridge. Right, theory alone: large sizes, $N + n = 10^5$.
+    """,
     observables=("test_error",),
     seconds=(40, 900),
     gallery={"seeds": 32},

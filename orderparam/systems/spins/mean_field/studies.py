@@ -23,7 +23,10 @@ BRANCHES = {"stable": "along", "metastable": "against"}  # branch -> where the d
 
 @study(
     "mean-field-magnet",
-    title="The mean-field magnet: spontaneous order, the Landau function and hysteresis",
+    title=(
+        "Heat-bath dynamics of a mean-field magnet follows exact sums of finite size, and stays "
+        "in the metastable state in fields below half of the spinodal one"
+    ),
     source="Weiss 1907; Landau 1937; Glauber 1963",
     seconds=(30, 1200),
     observables=("absolute_magnetisation", "binder"),
@@ -56,10 +59,13 @@ BRANCHES = {"stable": "along", "metastable": "against"}  # branch -> where the d
         Panel("field", "magnetisation", by="branch", where={"part": "hysteresis"}),
     ],
     caption=r"""
-        The energy is $H = -(\sum s)^2/2N - h\sum s$. Above: the lines are exact sums at every $N$,
-        the marks heat-bath dynamics, and the grey line is the limit $N\to\infty$. Below left: the
-        Landau function at $h = {tilt}$. Below right: {large} spins at $T = {cold}$, started along
-        and against the field, with {sweeps} sweeps each.
+        The energy of $N$ spins is $H = -(\sum s)^2/2N - h\sum s$. Above, $h$ = 0: colours are $N$;
+        lines are exact sums at every $N$, marks heat-bath dynamics, and the grey line is the limit
+        $N\to\infty$. Below left, theory alone: colours are $T$; free energy $f$ of a state of
+        magnetisation $m$ (the Landau function) at $h = {tilt}$. Below right: colours are the stable
+        state (along the field), the metastable one (against it) and the unstable one between them;
+        metastable and unstable states meet at the spinodal field. Marks: {large} spins at $T =
+        {cold}$, started along and against the field, with {sweeps} sweeps each.
     """,
 )
 def mean_field_magnet(

@@ -176,8 +176,8 @@ def _look(model: str) -> dict[str, Any]:
 @study(
     "universality",
     title=(
-        "Two Ising models and a scalar field share exponents and "
-        "scaling function; the three-state Potts model does not"
+        "Binder ratios of two Ising models and a scalar field fall on one curve, that of the "
+        "Potts model on another; in small tori exponents still differ"
     ),
     source="Luijten, Blöte, Binder 1996; Salas, Sokal 2000; Brower, Tamayo 1989",
     seconds=(60, 3600),
@@ -190,15 +190,24 @@ def _look(model: str) -> dict[str, Any]:
         Freehand(draw_approach),
         Freehand(draw_exponents),
     ],
-    caption="""
-        $L\\times L$ tori of four models: the Ising model with bonds to nearest neighbours, the
-        Ising model whose next-nearest neighbours have the same coupling, a scalar field with $u =
-        1$, and as a control (grey) the three-state Potts model. The first three are evaluated where
-        $U$ has its universal value (line), the control at its critical coupling. Solid lines: the
-        Ising class; dashed lines: the Potts model, 4/15 and 6/5. Middle: $\\eta$ from two
-        neighbouring lengths; the marks of one length are drawn side by side. Right: 95 % intervals,
-        without corrections to scaling, which the middle panel shows. Each of {seeds} runs has
-        {replicas} replicas of {sweeps} sweeps.
+    explained=(
+        "Exponents are fitted to lengths of 16 to 64 without corrections to scaling. Next "
+        "neighbours have an eta 3 to 4 % above that of the Ising model; the scalar field has an "
+        "eta 18(6) % and a 1/nu 8(2) % above it, while its squared magnetisation times L^(1/4) "
+        "still falls by 7 % from length 16 to 64. That the differences vanish at larger lengths "
+        "was not measured. The eta of the Potts model is only 7 % above that of the Ising model "
+        "and does not distinguish them here; 1/nu and the Binder ratio do."
+    ),
+    caption=r"""
+        $L\times L$ tori of four models: the Ising model with bonds to nearest neighbours, the Ising
+        model whose next-nearest neighbours have the same coupling, a scalar field with $u = 1$, and
+        as a control (grey) the three-state Potts model. $K$: coupling (of the field: minus its
+        mass), $K_c$: its critical value, $m$: magnetisation, $U = 1 - \langle m^4\rangle/3\langle
+        m^2\rangle^2$. The first three are evaluated where $U$ has its universal value (line), the
+        control at its critical coupling. Solid lines: the Ising class; dashed lines: the Potts
+        model, 4/15 and 6/5. Middle: $\eta$ from two neighbouring lengths; the marks of one length
+        are drawn side by side. Right: 95 % intervals, without corrections to scaling, which the
+        middle panel shows. Each of {seeds} runs has {replicas} replicas of {sweeps} sweeps.
     """,
 )
 def universality(

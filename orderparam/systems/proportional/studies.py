@@ -4,11 +4,12 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+import numpy as np
 import xarray as xr
 
 from orderparam.analysis.phases.study import diagram_curve, phases_panel
-from orderparam.comparison import Curve, between, study
-from orderparam.plotting import Panel, horizontal
+from orderparam.comparison import Comparison, Curve, between, study
+from orderparam.plotting import Freehand, Panel, horizontal
 from orderparam.systems.proportional.deep import Closure
 from orderparam.systems.proportional.experiment import (
     langevin_training,
@@ -396,20 +397,32 @@ def order_parameter(data: xr.Dataset) -> xr.DataArray:
     )
 
 
+def draw_order_parameter(axes: Any, comparison: Comparison) -> None:
+    """Draw the plane of the order parameter, with marks on both halves of the scale of colours."""
+    phases_panel(
+        "width", "temperature", log="xy", order="order parameter $Q$", centre=1.0
+    ).function(axes, comparison)
+    for mesh in axes.collections:
+        if (bar := mesh.colorbar) is not None:
+            halves = (mesh.norm.vmin, 1.0), (1.0, mesh.norm.vmax)
+            ticks = np.concatenate([np.linspace(*half, 5)[:-1] for half in halves])
+            bar.set_ticks(ticks, labels=[f"{tick:.2f}" for tick in ticks])
+
+
 @study(
     "finite-width-plane",
-    title="At low temperature a network of finite width enlarges its kernel, at high temperature "
-    "it shrinks it",
+    title=(
+        "In theory a network of finite width enlarges its kernel at low temperature and shrinks it "
+        "at high temperature"
+    ),
     source="Pacelli, Ariosto, Pastore, Ginelli, Gherardi, Rotondo 2023",
     seconds=(40, 600),
     full={"data": "mnist", "n_train": 200, "resolution": 32},
     gallery={"resolution": 32},
-    panels=[
-        phases_panel("width", "temperature", log="xy", order="order parameter $Q$", centre=1.0)
-    ],
-    caption="{data}, $P$ = {n_train}, one hidden layer of erf units; colour: the order parameter "
-    "$Q$, the factor of the kernel, which is 1 on the line; each of the two colours has its own "
-    "scale. Nothing is measured.",
+    panels=[Freehand(draw_order_parameter)],
+    caption="{data}, $P$ = {n_train} examples, one hidden layer of $N$ erf units at temperature "
+    "$T$; colour: the order parameter $Q$, the factor by which finite width multiplies the kernel, "
+    "which is 1 on the dotted line; red and blue have scales of their own. Nothing is measured.",
 )
 def finite_width_plane(
     data: str = "digits", n_train: int = 40, resolution: int = 16

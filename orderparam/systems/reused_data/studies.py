@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import numpy as np
 import xarray as xr
 
-from orderparam.comparison import Curve, study
-from orderparam.plotting import Panel
+from orderparam.comparison import Comparison, Curve, study
+from orderparam.plotting import Freehand, Panel
+from orderparam.plotting.measured import dots
+from orderparam.plotting.style import COLOURS
 from orderparam.systems.reused_data.experiment import trained_committee, trained_student
 from orderparam.systems.reused_data.model import ReusedCommittee, ReusedData
 from orderparam.systems.reused_data.theory import (
@@ -35,6 +38,26 @@ _STEP = (
     lambda data: _marked(data, xr.DataArray(np.arange(data.sizes["time"]), dims=["time"])),
 )
 _ERROR = ("test error", partial(_along, name="test_error"))
+
+
+def draw_overlaps(student: int, axes: Any, comparison: Comparison) -> None:
+    """Draw the overlaps of one student with both teachers: the theory with two of its standard
+    errors as a band, and the measurements."""
+    (theory,), (runs,) = comparison.theories().values(), comparison.experiments().values()
+    steps = np.arange(theory.sizes["time"])
+    marked = _marked(runs, xr.DataArray(steps, dims=["time"])).values
+    for teacher, colour in enumerate(COLOURS[:2]):
+        one = {"student": student, "teacher": teacher}
+        line, error = (
+            theory[name].isel(one).values.ravel() for name in ("overlap", "overlap_uncertainty")
+        )
+        axes.plot(steps, line, color=colour, label=f"teacher {teacher + 1}")
+        axes.fill_between(
+            steps, line - 2 * error, line + 2 * error, color=colour, alpha=0.25, linewidth=0
+        )
+        dots(axes, marked, _along(runs, "overlap").isel(one), 0, colour=colour, filled=True)
+    axes.set(xlabel="step", ylabel="overlap", ylim=(-0.15, 0.75))
+
 
 # training: batch fraction, momentum, temperature
 _TRAINING = {
@@ -164,13 +187,7 @@ def batch_size_noise(
     ),
     source="Derived here; Celentano, Cheng, Montanari 2021 (arXiv:2112.07572) for the equations",
     panels=[
-        Panel(
-            _STEP,
-            ("overlap", partial(_along, name="overlap")),
-            facet="student",
-            by="teacher",
-            xlabel="step",
-        ),
+        Freehand(partial(draw_overlaps, student), f"student {student + 1}") for student in (0, 1)
     ],
     columns=2,
     caption=r"""
@@ -178,9 +195,9 @@ def batch_size_noise(
         teachers' fields, from $n$ = {sample_ratio} $d$ examples, all of which are used in every
         step; $d$ = {input_dim}, and the learning rate on the summed loss is {learning_rate}. Each
         panel shows the overlaps of one student with both teachers (colours). Lines: theory for
-        $d\to\infty$, averaged over {samples} sampled examples in each of {runs} runs; its standard
-        errors are not drawn but enter the comparison. Values at different steps are correlated.
-        Marks: committees on drawn examples.
+        $d\to\infty$, averaged over {samples} sampled examples in each of {runs} runs; bands: two of
+        its standard errors. Values at different steps are correlated. Marks: committees on drawn
+        examples.
     """,
     seconds=(90, 600),
     observables=("overlap", "self_overlap", "test_error"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from orderparam.core.system import nearest
+from orderparam.core.names import nearest
 from orderparam.data import cifar, idx
 from orderparam.data.dataset import Dataset
 from orderparam.data.locate import (

@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
-import jax
-
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -73,6 +71,8 @@ def batched(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def inside(*args: P.args, **kwargs: P.kwargs) -> T:
+        import jax
+
         with one_blas_thread():
             return jax.block_until_ready(function(*args, **kwargs))
 

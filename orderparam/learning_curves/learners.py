@@ -11,7 +11,7 @@ import scipy.linalg as sl
 from jaxtyping import Float, Int
 
 from orderparam.kernels.held_out import HeldOut, factorised, held_out
-from orderparam.networks import parse
+from orderparam.kernels.on_host import named as on_host
 
 RIDGES = 111  # number of ridges that are tried, from 1e-10 to 10 times the largest eigenvalue
 MOST_ROWS = 2000  # largest number of rows of an eigendecomposition
@@ -235,9 +235,13 @@ def learner(
 def kernel_of(arch: str) -> Kernel:
     """K(x, x') of an architecture. Inputs are padded to sizes that many tables share, so that a
     program compiled for one serves the next: columns of zeros, with the scale of x.x'/input_dim
-    restored, and rows that are cut off again."""
+    restored, and rows that are cut off again. The matrices of most tables are small, and those of
+    `orderparam.kernels.on_host` need no program at all."""
+    at_once = on_host(arch)
 
     def kernel(first: np.ndarray, second: np.ndarray | None) -> np.ndarray:
+        if at_once and max(len(first), 0 if second is None else len(second)) <= MOST_ROWS:
+            return at_once(first, second)
         one = _padded(first)
         two = () if second is None else (_padded(second),)
         program = _program(arch, one.shape, *(other.shape for other in two))
@@ -254,6 +258,7 @@ def _program(arch: str, *shapes: tuple[int, int]) -> Callable[..., Any]:
     import jax
 
     from orderparam.core.stored_programs import stored_or_compiled
+    from orderparam.networks import parse
 
     inputs = tuple(jax.ShapeDtypeStruct(shape, np.float64) for shape in shapes)
     return stored_or_compiled(parse(arch).nngp, inputs, ("nngp", arch))

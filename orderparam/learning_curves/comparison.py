@@ -84,10 +84,12 @@ def _alike(one: Any, other: Any) -> bool:
 
 
 def half_of_the_columns(
-    problem: Problem, estimator: Any, ridge: float, arch: str
+    problem: Problem, estimator: Any, ridge: float, arch: str, judged: Compared | None = None
 ) -> tuple[float, float, float] | None:
     """The error with a random half of the columns, divided by that with all of them, with a 95 %
     interval (of four halves, which are two pairs of complements). None for fewer than four columns.
+
+    judged: this learner as `compare_learners` judged it, for its error with all columns.
     """
     starts = np.cumsum([0, *(one.inputs for one in problem.columns if one.inputs)])
     columns = [np.arange(a, b) for a, b in pairwise(starts)]
@@ -102,9 +104,12 @@ def half_of_the_columns(
         order = order[::-1] if half % 2 else order
         kept = np.sort(np.concatenate([columns[i] for i in order[: -(-len(columns) // 2)]]))
         logs.append(np.log(_error(problem, estimator, ridge, arch, kept, train, test)))
-    change = np.array(logs) - np.log(
-        _error(problem, estimator, ridge, arch, np.sort(np.concatenate(columns)), train, test)
-    )
+    if judged is not None and len(train) == judged.examples and not problem.ordered:
+        whole = _mean_square(judged.residuals[0])  # the same rows
+    else:
+        everything = np.sort(np.concatenate(columns))
+        whole = _error(problem, estimator, ridge, arch, everything, train, test)
+    change = np.array(logs) - np.log(whole)
     middle, width = float(change.mean()), NORMAL * float(change.std(ddof=1))
     return float(np.exp(middle)), float(np.exp(middle - width)), float(np.exp(middle + width))
 
@@ -125,6 +130,10 @@ def _error(
         rows = np.concatenate([train, test])
         found = learner(arch, part.inputs[rows], part.targets[rows])
         missed = found.curve(ridge, np.arange(len(rows)), [len(train)]).residuals[0]
+    return _mean_square(missed)
+
+
+def _mean_square(missed: Float[np.ndarray, "test output"]) -> float:
     return float(np.mean(np.sum(missed**2, axis=1)))
 
 

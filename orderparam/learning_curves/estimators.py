@@ -26,21 +26,24 @@ NORMAL = 1.96  # half of a 95 % interval, in standard errors
 # number of rows above which the threads of an estimator gain more than they lose by waiting for one
 # another
 THREADED = 20_000
+# number of rows up to which the trees of a forest are grown one by one: several threads take longer
+ONE_BY_ONE = 1000
 
 
 def compared(problem: Problem) -> dict[str, Any]:
     """The learners that are compared with the kernel of a wide network by default: boosted trees, a
     forest and ridge regression (for classes, logistic regression with a ridge penalty), each with
     scikit-learn's default settings."""
+    jobs = 1 if len(problem.values) <= ONE_BY_ONE else -1
     if problem.classes:
         return {
             "boosting": HistGradientBoostingClassifier(random_state=0),
-            "forest": RandomForestClassifier(n_jobs=-1, random_state=0),
+            "forest": RandomForestClassifier(n_jobs=jobs, random_state=0),
             "ridge": LogisticRegression(max_iter=500),
         }
     return {
         "boosting": HistGradientBoostingRegressor(random_state=0),
-        "forest": RandomForestRegressor(n_jobs=-1, random_state=0),
+        "forest": RandomForestRegressor(n_jobs=jobs, random_state=0),
         "ridge": RidgeCV(np.geomspace(1e-4, 1e5, 19)),
     }
 

@@ -152,7 +152,8 @@ def forecast_problem(
     result = found[wanted]
     if not table:
         return result
-    halved = half_of_the_columns(problem, result.estimator, network.ridge, network.arch)
+    judged = next((one for one in table if one.name == wanted), None)
+    halved = half_of_the_columns(problem, result.estimator, network.ridge, network.arch, judged)
     better = found[table[0].name] if table[0].name != wanted else None
     return dataclasses.replace(result, columns_halved=halved, best=better)
 

@@ -404,8 +404,8 @@ def draw_order_parameter(axes: Any, comparison: Comparison) -> None:
     ).function(axes, comparison)
     for mesh in axes.collections:
         if (bar := mesh.colorbar) is not None:
-            halves = (mesh.norm.vmin, 1.0), (1.0, mesh.norm.vmax)
-            ticks = np.concatenate([np.linspace(*half, 5)[:-1] for half in halves])
+            halves = (float(mesh.norm.vmin), 1.0), (1.0, float(mesh.norm.vmax))
+            ticks = np.concatenate([np.linspace(low, high, 5)[:-1] for low, high in halves])
             bar.set_ticks(ticks, labels=[f"{tick:.2f}" for tick in ticks])
 
 

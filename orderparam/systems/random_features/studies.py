@@ -28,8 +28,8 @@ WIDTH = "features $p$"
 @study(
     "random-features-double-descent",
     title=(
-        "Random features have a peak of the test error where they are as many as the "
-        "examples; the optimal ridge removes it"
+        "Double descent: the test error of random features peaks where they are as many as the "
+        "examples; the optimal ridge removes the peak"
     ),
     source="Mei, Montanari 2019 (arXiv:1908.05355); Gerace et al. 2020 (arXiv:2002.09339)",
     panels=lambda p: [

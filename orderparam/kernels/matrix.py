@@ -12,6 +12,9 @@ from jaxtyping import Array, Float
 from orderparam.kernels.covariance import Covariance
 
 _TILE = 256  # rows of a tile of vectors: a few temporaries of this size stay in cache
+# A symmetric matrix of more rows than this is made of at least two tiles. They are computed in a
+# loop and mirrored behind it: XLA would otherwise compute each entry once more for its mirror.
+_FEW = 16
 _BYTES = 2**20  # bytes of one temporary for a tile of images: small enough to stay in cache
 
 Matrices = dict[str, tuple[Array, Array]]
@@ -40,21 +43,22 @@ def kernel_matrices(
     tiles above the diagonal are computed and those below mirrored, so that the matrix is exactly
     symmetric; its diagonal comes from the one-point recursion.
     """
+    if x2 is None:
+        tile = min(tile, max(_FEW, -(-x1.shape[0] // 2)))
     if max(x1.shape[0], 0 if x2 is None else x2.shape[0]) > tile:
         return _tiled(covariance, x1, x2, tile, names)
     output = covariance(x1, x2)
     matrices = {name: (getattr(output.cross, name), getattr(output.first, name)) for name in names}
-    if x2 is not None:
-        return matrices
-    return {name: (_symmetric(*moments), moments[1]) for name, moments in matrices.items()}
+    return matrices if x2 is not None else _mirrored(matrices)
 
 
-def _symmetric(
-    matrix: Float[Array, "example example"], diagonal: Float[Array, "example"]
-) -> Float[Array, "example example"]:
-    """The matrix made exactly symmetric, with this diagonal."""
-    here = jnp.eye(len(diagonal), dtype=bool)
-    return jnp.where(here, diagonal, (matrix + matrix.T) / 2)
+def _mirrored(matrices: Matrices) -> Matrices:
+    """The matrices made exactly symmetric by their upper triangles, with their diagonals."""
+    upper = {name: jnp.triu(matrix, 1) for name, (matrix, _) in matrices.items()}
+    return {
+        name: (upper[name] + upper[name].T + jnp.diag(diagonal), diagonal)
+        for name, (_, diagonal) in matrices.items()
+    }
 
 
 def _tiled(
@@ -72,28 +76,25 @@ def _tiled(
     def compute(matrices: Matrices, pair: Array) -> tuple[Matrices, None]:
         i, j = pair
         output = covariance(rows[i], columns[j])
-        updated = {}
-        for name, (matrix, diagonal) in matrices.items():
-            values = getattr(output.cross, name)
-            if x2 is None:
-                own = _symmetric(values, getattr(output.first, name))
-                values = jnp.where(i == j, own, values)
-                matrix = jax.lax.dynamic_update_slice(matrix, values.T, (j * width, i * height))
-            matrix = jax.lax.dynamic_update_slice(matrix, values, (i * height, j * width))
-            diagonal = jax.lax.dynamic_update_slice(
-                diagonal, getattr(output.first, name), (i * height,)
+        return {
+            name: (
+                jax.lax.dynamic_update_slice(
+                    matrix, getattr(output.cross, name), (i * height, j * width)
+                ),
+                jax.lax.dynamic_update_slice(diagonal, getattr(output.first, name), (i * height,)),
             )
-            updated[name] = (matrix, diagonal)
-        return updated, None
+            for name, (matrix, diagonal) in matrices.items()
+        }, None
 
     shape = (len(rows) * height, len(columns) * width)
     blank = {name: (jnp.zeros(shape), jnp.zeros(shape[0])) for name in names}
     padded, _ = jax.lax.scan(compute, blank, jnp.array(pairs))
     first, second = x1.shape[0], (x1 if x2 is None else x2).shape[0]
-    return {
+    found = {
         name: (matrix[:first, :second], diagonal[:first])
         for name, (matrix, diagonal) in padded.items()
     }
+    return found if x2 is not None else _mirrored(found)
 
 
 def _blocks(x: Float[Array, "example *input"], tile: int) -> Float[Array, "block tile *input"]:

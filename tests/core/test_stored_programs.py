@@ -79,7 +79,7 @@ def test_a_second_prediction_compiles_nothing(python, tmp_path):
     rows = np.round(random.normal(size=(60, 3)), 3)
     text = "\n".join(f"{a},{b},{c}" for a, b, c in rows)
     (tmp_path / "table.csv").write_text(f"a,b,price\n{text}\n")
-    predict = ["predict", str(tmp_path / "table.csv"), "--target", "price", "--arch", "fc:1:erf"]
+    predict = ["predict", str(tmp_path / "table.csv"), "--target", "price", "--arch", "fc:1:tanh"]
     first, second = (
         python(f"{COMMAND}\n{TELLS_OF_COMPILING}\nmain()", *predict, "--out", str(tmp_path / name))
         for name in ("first", "second")

@@ -13,11 +13,12 @@ from orderparam.kernels.covariance import Covariance
 
 _TILE = 256  # rows of a tile of vectors: a few temporaries of this size stay in cache
 # A symmetric matrix of more rows than this is made of at least two tiles. They are computed in a
-# loop and mirrored behind it: XLA would otherwise compute each entry once more for its mirror.
+# loop, a step before they are mirrored: otherwise XLA computes each entry again for its mirror.
 _FEW = 16
 _BYTES = 2**20  # bytes of one temporary for a tile of images: small enough to stay in cache
 
 Matrices = dict[str, tuple[Array, Array]]
+Tile = tuple[Array, Array, Array, Array]  # matrix, diagonal, and what the last step adds to both
 
 
 def tile_size(x: Float[Array, "example *grid channel"], pixel_pairs: bool) -> int:
@@ -49,16 +50,17 @@ def kernel_matrices(
         return _tiled(covariance, x1, x2, tile, names)
     output = covariance(x1, x2)
     matrices = {name: (getattr(output.cross, name), getattr(output.first, name)) for name in names}
-    return matrices if x2 is not None else _mirrored(matrices)
+    if x2 is not None:
+        return matrices
+    return {name: (_mirrored(*moments), moments[1]) for name, moments in matrices.items()}
 
 
-def _mirrored(matrices: Matrices) -> Matrices:
-    """The matrices made exactly symmetric by their upper triangles, with their diagonals."""
-    upper = {name: jnp.triu(matrix, 1) for name, (matrix, _) in matrices.items()}
-    return {
-        name: (upper[name] + upper[name].T + jnp.diag(diagonal), diagonal)
-        for name, (_, diagonal) in matrices.items()
-    }
+def _mirrored(
+    matrix: Float[Array, "example example"], diagonal: Float[Array, "example"]
+) -> Float[Array, "example example"]:
+    """The matrix made exactly symmetric by its upper triangle, with this diagonal."""
+    upper = jnp.triu(matrix, 1)
+    return upper + upper.T + jnp.diag(diagonal)
 
 
 def _tiled(
@@ -73,28 +75,48 @@ def _tiled(
     height, width = rows.shape[1], columns.shape[1]
     pairs = [(i, j) for i in range(len(rows)) for j in range(i if x2 is None else 0, len(columns))]
 
-    def compute(matrices: Matrices, pair: Array) -> tuple[Matrices, None]:
+    def written(matrix: Array, values: Array, own: Array, pair: Array) -> Array:
         i, j = pair
-        output = covariance(rows[i], columns[j])
+        if x2 is None:
+            values = jnp.where(i == j, _mirrored(values, own), values)
+            matrix = jax.lax.dynamic_update_slice(matrix, values.T, (j * width, i * height))
+        return jax.lax.dynamic_update_slice(matrix, values, (i * height, j * width))
+
+    # Each step writes the tile of the step before. XLA would compute a tile that is written in its
+    # own step once more, entry by entry, for each place where it is written.
+    def step(found: dict[str, Tile], pair: tuple[Array, Array]) -> tuple[dict[str, Tile], None]:
+        before, here = pair
+        output = covariance(rows[here[0]], columns[here[1]])
         return {
             name: (
-                jax.lax.dynamic_update_slice(
-                    matrix, getattr(output.cross, name), (i * height, j * width)
-                ),
-                jax.lax.dynamic_update_slice(diagonal, getattr(output.first, name), (i * height,)),
+                written(matrix, values, own, before),
+                jax.lax.dynamic_update_slice(diagonal, own, (before[0] * height,)),
+                getattr(output.cross, name),
+                getattr(output.first, name),
             )
-            for name, (matrix, diagonal) in matrices.items()
+            for name, (matrix, diagonal, values, own) in found.items()
         }, None
 
-    shape = (len(rows) * height, len(columns) * width)
-    blank = {name: (jnp.zeros(shape), jnp.zeros(shape[0])) for name in names}
-    padded, _ = jax.lax.scan(compute, blank, jnp.array(pairs))
-    first, second = x1.shape[0], (x1 if x2 is None else x2).shape[0]
-    found = {
-        name: (matrix[:first, :second], diagonal[:first])
-        for name, (matrix, diagonal) in padded.items()
+    blank = {
+        name: (
+            jnp.zeros((len(rows) * height, len(columns) * width)),
+            jnp.zeros(len(rows) * height),
+            jnp.zeros((height, width)),
+            jnp.zeros(height),
+        )
+        for name in names
     }
-    return found if x2 is not None else _mirrored(found)
+    places = jnp.array(pairs)
+    # The first step writes zeros where the second one writes the first tile.
+    found, _ = jax.lax.scan(step, blank, (jnp.concatenate([places[:1], places[:-1]]), places))
+    first, second = x1.shape[0], (x1 if x2 is None else x2).shape[0]
+    return {
+        name: (
+            written(matrix, values, own, places[-1])[:first, :second],
+            jax.lax.dynamic_update_slice(diagonal, own, (places[-1][0] * height,))[:first],
+        )
+        for name, (matrix, diagonal, values, own) in found.items()
+    }
 
 
 def _blocks(x: Float[Array, "example *input"], tile: int) -> Float[Array, "block tile *input"]:

@@ -177,10 +177,11 @@ def feature_staircase(
     ],
     caption=r"""
         A teacher of $k$ = {width_ratio} $d$ features tanh$(2z)$ in $d$ inputs, whose read-outs fall
-        as $i^{{-\beta}}$; $\Delta$: variance of the label noise, $n$: number of examples. Errors
-        are those at $\beta$ = {decay}, $\Delta$ = {noise} (star in the map). In the red part of the
-        map a finite fraction of the features is learned at once. Finite
-        sizes approach the limit as $k^{{2\beta - 1}}$, slowly.
+        as $i^{{-\beta}}$; $\Delta$: variance of the label noise, $n$: number of examples. Errors:
+        $\beta$ = {decay}, $\Delta$ = {noise} (star in the map). Informed branch: the state that a
+        start at the teacher reaches. Infinite dimension: the limit
+        $d\to\infty$, which finite sizes approach slowly, as $k^{{2\beta - 1}}$. In the red part of
+        the map a finite fraction of the features is learned at once.
     """,
     explained=FINITE_DIMENSION,
 )
@@ -227,7 +228,7 @@ def collective(
     "readout-laws",
     title=(
         "In theory the strongest features alone are learned if read-outs fall as a power law or "
-        "exponentially; of similar read-outs none or all are learned"
+        "exponentially; if they are similar, none is learned at $n/d^2$ = 0.5 and all at 2"
     ),
     source="Nguyen and Barbier 2026, appendix figures",
     seconds=(60, 3000),
@@ -256,9 +257,8 @@ def collective(
         has no error bar.
     """,
     explained=(
-        f"{FINITE_DIMENSION} 70 of 96 runs did not converge, and some filled marks are single "
-        "runs: below, marks test the theory where many runs converged, which they did least for "
-        "the power law."
+        f"{FINITE_DIMENSION} Only 26 of 96 runs converged, fewest for the power law. A mark "
+        "without a bar is a single run and does not test the theory."
     ),
 )
 def readout_laws(

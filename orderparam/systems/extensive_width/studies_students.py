@@ -99,8 +99,8 @@ def _resolved(data: xr.Dataset) -> xr.DataArray:
 @study(
     "bayes-error-collapse",
     title=(
-        "In theory error/(noise + error) is d k_c/n times a factor of k_c/k and beta alone, once "
-        "many of k features are learned; the factor falls to 1 at k_c = k"
+        "In theory error/(noise + error) = (d k_c/n) f(k_c/k, beta) once many features are "
+        "learned; f falls to 1 where all are (k_c = k)"
     ),
     source=SOURCE,
     seconds=(70, 3000),
@@ -137,11 +137,11 @@ def _resolved(data: xr.Dataset) -> xr.DataArray:
     caption=r"""
         $k = d/2$ hidden units, the features, with $\tanh(2z)$ on $d$ inputs and read-outs $\propto
         i^{{-\beta}}$, label noise of variance $\Delta$ = {noise}; $k_c$: number of learned
-        features, an integer (teeth, largest where $k_c$ is small; flat at the top left: none is
-        learned). Bottom row, dotted: the constant for $k_c \ll k \to \infty$. The curves that
-        collapse, for $k_c \gg 1$, are theories. Measured ($d$ = {measured_dim}, $\beta$ =
-        {measured_decay}): {seeds} data sets; $k_c$ is the number of features that chains or
-        students have found. Adam: {epochs} epochs; no theory predicts its error.
+        features, whose integer steps are the teeth of the lines (flat at the top left: $k_c = 0$).
+        Bottom row, dotted: the constant for $k_c \ll k \to \infty$. The curves that collapse, for
+        $k_c \gg 1$, are theories. Measured ($d$ = {measured_dim}, $\beta$ = {measured_decay}):
+        {seeds} data sets; $k_c$ is the number of features that chains or students have found. Adam:
+        {epochs} epochs; no theory predicts its error.
     """,
     explained=(
         "The points that differ most are those of Adam, whose error is 3.9, 3.0 and 2.5 times the "
@@ -348,8 +348,8 @@ def student_width(
         {refining}, 95 % intervals; best width: at each $n$ the width of the smallest mean error.
     """,
     explained=(
-        "The theory is the smallest possible error, which Adam does not reach: its errors are 3 "
-        "to 15 times as large. From 3000 examples on, students of half that width err more than "
+        "The theory is the smallest possible error, which Adam does not reach: its errors are 2.5"
+        " to 20 times as large. From 3000 examples on, students of half that width err more than "
         "students of full width."
     ),
 )

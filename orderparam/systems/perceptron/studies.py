@@ -45,8 +45,8 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
 @study(
     "binary-perceptron",
     title=(
-        "Up to 17 binary weights leave the replica curve before the jump and gradually; 127 "
-        "weights leave the metastable state at T = 0.5 slowly"
+        "Students of up to 17 binary weights err less than the replica curve already before its "
+        "jump; with 127, tempering at T = 0.5 leaves the metastable state slowly"
     ),
     source="Györgyi 1990; Sompolinsky, Tishby, Seung 1990; Seung, Sompolinsky, Tishby 1992",
     seconds=(60, 1800),
@@ -78,11 +78,11 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
     caption=r"""
         Students with $N$ binary weights at temperature $T$; there are $n$ training examples,
         $\alpha = n/N$, and $R$ is the overlap with the teacher. Lines: replica theory for
-        $N\to\infty$; the error jumps to 0 where the state $R < 1$ has the free entropy of the
-        teacher (dotted). Grey: the state $R < 1$ beyond that point, metastable, up to its spinodal.
-        Left (every student): averages over all $2^N$ students. Middle: parallel tempering. Right,
-        theory alone: the state $R < 1$ is as probable as the teacher (first order), its entropy
-        vanishes (freezing), and it ends (spinodal).
+        $N\to\infty$; dotted: here the state $R < 1$ and the teacher have equal free entropy, and
+        the error jumps to 0. The axis $n/d$ is $\alpha$. Grey: the state $R < 1$ beyond that point,
+        metastable, up to its spinodal. Left (every student): averages over all $2^N$ students.
+        Middle: parallel tempering. Right, theory alone: the state $R < 1$ is as probable as the
+        teacher (first order), its entropy vanishes (freezing), and it ends (spinodal).
     """,
     explained=(
         "The theory is the equilibrium of many weights. With few weights the jump is rounded: "

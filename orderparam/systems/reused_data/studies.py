@@ -191,13 +191,13 @@ def batch_size_noise(
     ],
     columns=2,
     caption=r"""
-        Two erf units learn the sum of two erf units and {product} times the product of the two
-        teachers' fields, from $n$ = {sample_ratio} $d$ examples, all of which are used in every
-        step; $d$ = {input_dim}, and the learning rate on the summed loss is {learning_rate}. Each
-        panel shows the overlaps of one student with both teachers (colours). Lines: theory for
-        $d\to\infty$, averaged over {samples} sampled examples in each of {runs} runs; bands: two of
-        its standard errors. Values at different steps are correlated. Marks: committees on drawn
-        examples.
+        The student has two erf units; the target is the sum of two teacher units plus {product}
+        times the product of their fields. Every step uses the same $n$ = {sample_ratio} $d$
+        examples; $d$ = {input_dim}, and the learning rate on the summed loss is {learning_rate}.
+        Overlap: scalar product of the weights of a student and a teacher unit (colours) over $d$.
+        Lines: theory for $d\to\infty$, itself sampled: the mean of {runs} runs of {samples}
+        examples; bands: two standard errors of that mean. Values at different steps are correlated.
+        Marks: {seeds} committees, with bars that are smaller than the marks.
     """,
     seconds=(90, 600),
     observables=("overlap", "self_overlap", "test_error"),

@@ -261,24 +261,25 @@ def _regime_panels(p: Mapping[str, Any]) -> list[Panel]:
 
 @study(
     "kernel-scaling-regimes",
-    title="Power-law spectrum and target: four regimes of the excess error, and the crossover at "
-    "the best ridge",
+    title="With power-law spectrum and target the excess error follows the theory in four regimes; "
+    "at the best ridge its power changes where the noise takes over",
     source="Caponnetto, De Vito 2007; Spigler, Geiger, Wyart 2020; Cui, Loureiro, Krzakala, "
     "Zdeborova 2021",
     panels=_regime_panels,
     columns=3,
     caption=(
         r"Eigenvalues $\lambda_k = k^{{-\alpha}}$, target power $y_k^2 = k^{{-1-2r\alpha}}$, "
-        r"$\alpha$ = {capacity}, $r$ = {source}; ridge $T = n\,n^{{-l}}$. The error is that "
-        r"against targets without noise; the label noise is {noise}, or {small_noise} at the best "
-        r"ridge. Dotted: power laws for large $n$. Last panel: $d\ln$ error$/d\ln n$, measured "
-        r"from neighbouring marks. Measured on {modes} Gaussian features; the other modes are "
-        r"their tail. At the smallest sizes only a few modes are learned, while the theory is "
-        r"exact for many. The training sets of one size are the same in all panels."
+        r"$\alpha$ = {capacity}, $r$ = {source}; ridge $T = n\,n^{{-l}}$. Excess error: squared "
+        r"error against targets without noise. The variance of the label noise is {noise}, or "
+        r"{small_noise} at the best ridge. Dotted: power laws for large $n$. Last panel: $d\ln$ "
+        r"error$/d\ln n$, measured from neighbouring marks. Measured on {modes} Gaussian features;"
+        r" the other modes are their tail. At the smallest sizes only a few modes are learned, "
+        r"while the theory is exact for many. The training sets of one size are the same in all "
+        r"panels."
     ),
     seconds=(70, 900),
-    explained="The points beyond three errors are those of 16 examples without noise or with "
-    "little: 12 to 19 % below the theory. The errors of such small training sets are skewed, and "
+    explained="Two points are beyond three errors, both of 16 examples with no noise or "
+    "little, 19 % below the theory. The errors of such small training sets are skewed, and "
     "24 of them are too few for a mean and its error: in a control of 600 other training sets of "
     "16 examples (ridge l = 3, no noise) the mean is 4.7(1.9) % above the theory. From 32 examples "
     "on the points are within 10 % and 2.6 errors.",

@@ -200,7 +200,8 @@ def _law(alpha: float, target: float, quartic: float, name: str, rho: np.ndarray
     observables=("shift",),
     explained=(
         "The gap equation is exact if many modes fluctuate; at the smallest P/T only a few do, "
-        "and samples differ from it by up to 0.6 %. The powers are reached beyond a density of "
+        "and samples differ from it by up to 0.6 %. Rescaled couplings are off by 1.1 % in the "
+        "median and 3.2 % at most. The powers are reached beyond a density of "
         "10^4, where nothing was sampled."
     ),
     full={"density": (10, 100, 1000), "modes": 1500, "seeds": 8, "samples": 4000},
@@ -226,11 +227,11 @@ def _law(alpha: float, target: float, quartic: float, name: str, rho: np.ndarray
         Bayesian regression on Gaussian modes with eigenvalues $\lambda_k=k^{{-1-\alpha}}$ and
         target coefficients $y_k^2=k^{{-1-\beta}}$; the loss has a quartic term of weight $u$ =
         {quartic}. $\rho = P/T$: $P$ examples at temperature $T$; $m$: slope of the loss at the
-        squared deviation of the posterior, which is $\rho$ without interaction. The two theories
-        coincide: the gap equation, exact for many modes, and rescaled couplings, its flow. Dotted:
-        to first order the contributions of fluctuations, $\rho^{{-\alpha/(1+\alpha)}}$, and of the
-        mean, $\rho^{{-\beta/(1+\alpha)}}$, alone; in the first panel the powers are equal. Sampled:
-        {modes} modes.
+        squared deviation of the posterior, which is $\rho$ without interaction. Two theories, at
+        most a few per cent apart: the gap equation, exact for many modes, and its flow, rescaled
+        couplings. Dotted: first order in $u$, the part of the fluctuations alone,
+        $\rho^{{-\alpha/(1+\alpha)}}$, and that of the mean alone, $\rho^{{-\beta/(1+\alpha)}}$; in
+        the first panel the powers are equal. Sampled: {modes} modes.
     """,
 )
 def interaction_vanishes(

@@ -431,8 +431,8 @@ def ising_correlations(
         ),
     ],
     explained=(
-        "Between 3 and 300 sweeps the energy above equilibrium falls as powers 0.468(1), 0.445(1) "
-        "and 0.397(2) of one over the time at T = 1, 1.5 and 2. Why the power is smaller near the "
+        "Between 3 and 300 sweeps the energy above equilibrium falls as t^-0.468(1), t^-0.445(1) "
+        "and t^-0.397(2) at T = 1, 1.5 and 2. Why the power is smaller near the "
         "critical temperature was not measured; larger tori were not run."
     ),
     caption=r"""

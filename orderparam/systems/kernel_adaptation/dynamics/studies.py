@@ -148,12 +148,13 @@ def draw_selections(axes: Any, comparison: Comparison) -> None:
     source="Rubin, Seroussi, Ringel 2024, arXiv 2310.03789; Kumar, Bordelon, Gershman, Pehlevan "
     "2024, arXiv 2310.06110",
     panels=[Freehand(draw) for draw in (draw_errors, draw_component, draw_specialised)],
-    caption="Relu network, $d$ = {input_dim}, $N$ = {width}, $n$ = {n_train}, $y = h_2(w_*\\cdot "
-    "x)$; Langevin dynamics with weight decay and one learning rate, $T$ = {temperature}, "
-    "variance of $\\sqrt{{N}}a$ {readout_variance}, $E|w|^2$ = 1. One unit of time is the "
-    "relaxation time of the read-out under its weight decay alone. Means of {seeds} runs; bands "
-    "are standard errors. Dotted: the theory of the equilibrium, averaged over data, which is too "
-    "high where $n$ is a few $d$.",
+    caption="Relu network of $N$ = {width} hidden units with weights $w$ and read-outs $a$, $d$ = "
+    "{input_dim} inputs, $n$ = {n_train} examples. The target is $h_2(w_*\\cdot x)$, the "
+    "normalised second Hermite polynomial of one direction. Langevin dynamics with weight decay "
+    "and one learning rate, temperature $T$ = {temperature}; prior variance of $\\sqrt{{N}}a$ "
+    "{readout_variance}, $E|w|^2$ = 1. One unit of time is the relaxation time of the read-out "
+    "under its weight decay alone. Means of {seeds} runs; bands are standard errors. Dotted: the "
+    "theory of the equilibrium, averaged over data, which is too high where $n$ is a few $d$.",
     seconds=(50, 3600),
     observables=("output",),
     gallery={"duration": 30.0, "seeds": 16},

@@ -107,16 +107,25 @@ def _runs(comparison: Comparison, model: str) -> dict[int, xr.Dataset]:
 
 def draw_collapsed(axes: Any, comparison: Comparison) -> None:
     """Draw Binder's ratio of all models and lengths against the distance from criticality times the
-    slope of the ratio there."""
+    slope of the ratio there. The size of a mark grows with the length, and no mark is filled, so
+    that none hides another."""
     for number, (model, lattice) in enumerate(_MODELS.items()):
         found = at_criticality(comparison, model)
         centre = float(found.field.isel(length=-1).mean())
         slopes = found.values["binder_slope"].mean("seed")
         sign = -1 if lattice.field == "mass" else 1  # a larger mass disorders
-        for length, runs in sorted(_runs(comparison, model).items()):
+        for rank, (length, runs) in enumerate(sorted(_runs(comparison, model).items())):
             x = sign * (runs[lattice.field].values - centre) * float(slopes.sel(length=length))
-            label = model if length == max(_runs(comparison, model)) else None
-            dots(axes, x, runs["binder"].transpose("seed", ...), number, label, **_look(model))
+            dots(
+                axes,
+                x,
+                runs["binder"].transpose("seed", ...),
+                number,
+                model if length == max(_runs(comparison, model)) else None,
+                markersize=3 + 1.5 * rank,
+                markerfacecolor="none",
+                **_look(model),
+            )
     axes.axhline(_universal(comparison), color=GREY, linewidth=0.8, zorder=0)
     axes.set(xlabel="$(K - K_c)\\, dU/dK$", ylabel="Binder ratio $U$")
 
@@ -205,10 +214,11 @@ def _look(model: str) -> dict[str, Any]:
         as a control (grey) the three-state Potts model. $K$: coupling (of the field: minus its
         mass), $K_c$: its critical value, $m$: magnetisation, $U = 1 - \langle m^4\rangle/3\langle
         m^2\rangle^2$. The first three are evaluated where $U$ has its universal value (line), the
-        control at its critical coupling. Solid lines: the Ising class; dashed lines: the Potts
-        model, 4/15 and 6/5. Middle: $\eta$ from two neighbouring lengths; the marks of one length
-        are drawn side by side. Right: 95 % intervals, without corrections to scaling, which the
-        middle panel shows. Each of {seeds} runs has {replicas} replicas of {sweeps} sweeps.
+        control at its critical coupling. Left: the larger the mark, the larger $L$. Solid lines:
+        the Ising class; dashed lines: the Potts model, 4/15 and 6/5. Middle: $\eta$ from two
+        neighbouring lengths; the marks of one length are drawn side by side. Right: 95 % intervals,
+        without corrections to scaling, which the middle panel shows. Each of {seeds} runs has
+        {replicas} replicas of {sweeps} sweeps.
     """,
 )
 def universality(

@@ -97,8 +97,12 @@ def draw_guide(axes: Any, guide: Guide, facet: Any, drawn: np.ndarray) -> None:
         y = anchor[1] * (x / anchor[0]) ** at
     axes.plot(x, y, **look)
     if guide.text and len(x):
-        place = len(x) // 2 if guide.kind == "slope" else int(0.75 * len(x))
-        axes.annotate(guide.text, (x[place], y[place]), (2, 2), ha="left", va="bottom", **note)
+        if guide.kind == "slope" and at < 0:  # at its start: two through one point stay apart
+            place, offset, align = 0, (-3, 0), {"ha": "right", "va": "center"}
+        else:
+            place = len(x) // 2 if guide.kind == "slope" else int(0.75 * len(x))
+            offset, align = (2, 2), {"ha": "left", "va": "bottom"}
+        axes.annotate(guide.text, (x[place], y[place]), offset, **align, **note)
 
 
 def _beside_middle(drawn: np.ndarray, top: float) -> tuple[float, float]:

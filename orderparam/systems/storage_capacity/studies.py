@@ -249,7 +249,7 @@ def inverse_size(data: xr.Dataset) -> xr.DataArray:
             title="fewest errors",
         ),
         Panel(
-            ("$1/N$", inverse_size),
+            ("$1/d$", inverse_size),
             "error_fraction",
             where={"part": "errors", "load": 4.0},
             by="input_dim",
@@ -267,7 +267,7 @@ def inverse_size(data: xr.Dataset) -> xr.DataArray:
     ],
     caption=r"""
         The margin is zero. Left and centre: smallest fraction of errors. Marks are the minimum over
-        all couplings with $N$ = $d$ inputs. The two theories (crosses in the centre) hold for many
+        all couplings of $d$ inputs. The two theories (crosses in the centre) hold for many
         inputs, one with replica symmetry and one with replica symmetry broken in 2 steps;
         perceptrons of so few inputs cannot distinguish them. Right: mean fraction of errors at
         temperature $T$; marks are measured by parallel tempering. Replica symmetry is unstable

@@ -8,10 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from opponents import (
+    clusters,
     extensive_width,
     gaussian_process,
     hopfield,
     learning_curve,
+    message_passing,
     penalised,
     self_consistent_dynamics,
     storage,
@@ -21,6 +23,7 @@ from opponents.duel import Duel
 from orderparam.kernels import Spectrum
 from orderparam.kernels.gp import gp_posterior
 from orderparam.networks import fully_connected
+from orderparam.sampling.lattice.random_words import first_word
 from orderparam.systems.associative_memory import Hopfield, recall
 from orderparam.systems.extensive_width import TANH_2, HierarchicalTeacher, all_solutions
 from orderparam.systems.generalised_linear import (
@@ -29,9 +32,11 @@ from orderparam.systems.generalised_linear import (
     penalised_fit,
     state_evolution,
 )
+from orderparam.systems.generalised_linear.bayes.experiment import gamp
 from orderparam.systems.kernel_regression import KernelRegression, self_consistent
 from orderparam.systems.proportional import FullyConnected, finite_width
 from orderparam.systems.reused_data import ReusedData, sampled_dynamics
+from orderparam.systems.spins import CRITICAL_TEMPERATURE, IsingLattice, swendsen_wang
 from orderparam.systems.storage_capacity import SphericalPatterns, volume
 
 
@@ -94,6 +99,48 @@ def _hopfield(n: int, patterns: int, sweeps: int) -> Duel:
         lambda: recall(system, jax.random.key(0), networks=1, sweeps=sweeps).overlap,
         lambda: theirs(n, patterns, 0.1, sweeps, 0.8),
         tolerance=0.05,
+    )
+
+
+def _clusters(length: int, replicas: int, sweeps: int) -> Duel:
+    system, key = IsingLattice(CRITICAL_TEMPERATURE, (length, length)), jax.random.key(0)
+    start, theirs = np.uint64(first_word(key)), clusters.compiled_sweeps()
+
+    def ours() -> np.ndarray:
+        found = swendsen_wang(system, key, replicas=replicas, warmup=0, sweeps=sweeps)
+        absolute, square = found.absolute_magnetisation, found.squared_magnetisation
+        return np.stack([found.energy, absolute, square])
+
+    return Duel(
+        f"Swendsen-Wang, L = {length}, {replicas} replicas, {sweeps} sweeps",
+        "numba, union and find",
+        ours,
+        lambda: theirs(length, replicas, sweeps, CRITICAL_TEMPERATURE, start),
+        tolerance=1e-6,  # ours divides whole numbers in single precision
+    )
+
+
+def _message_passing(size: int, steps: int) -> Duel:
+    rng = np.random.default_rng(0)
+    kind = np.float32
+    drawn = rng.standard_normal((size, size), kind) / kind(np.sqrt(size))
+    weights, start = rng.standard_normal(size, kind), rng.standard_normal(size, kind) / 100
+    matrix = jnp.asarray(drawn)
+    labels, system = jnp.sign(matrix @ weights), GeneralisedLinear(1.0, "sign", "gaussian", size)
+    seen, begin = jnp.ones(size, kind), jnp.asarray(start)
+    numbers = [jnp.asarray(x, kind) for x in (1.0, 0.0, 1e-30, 1e-7)]
+
+    def ours() -> np.ndarray:
+        found = gamp(matrix, labels, seen, system.labels, system.prior, begin, *numbers, steps)
+        return np.append(found.weights, found.variance)
+
+    view, signs = np.asarray(matrix), np.asarray(labels)
+    return Duel(
+        f"message passing, {size} weights and signs, {steps} steps, float32",
+        "NumPy, the matrix read once a step",
+        ours,
+        lambda: np.append(*message_passing.estimates(view, signs, start, steps)),
+        tolerance=1e-4,
     )
 
 
@@ -192,6 +239,8 @@ _DUELS = {
     "regression": lambda: _regression(1000, 300),
     "finite width": lambda: _finite_widths(1000, 50),
     "volume of perceptrons": lambda: _volumes(100),
+    "Swendsen-Wang": lambda: _clusters(256, 4, 32),
+    "message passing": lambda: _message_passing(10_000, 5),
     "all solutions": lambda: _all_solutions(1000, 3e7),
     "Hopfield network": lambda: _hopfield(10_000, 1024, 5),
     "learning curve of many modes": lambda: _learning_curve(100_000, 40),

@@ -31,6 +31,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from orderparam.core import bounds
+from orderparam.core.kinks import check_kinks
 from orderparam.core.names import near
 
 _LARGEST_INTEGER = 2**31 - 1  # of a structure: compiled programs count in 32 bits
@@ -224,9 +225,11 @@ class Declaration:
             self._check_leaf(leaf)
         if self.convert is not None:
             try:
-                value = self.convert(value)
+                converted = self.convert(value)
+                check_kinks(converted)
             except (ValueError, TypeError) as error:
                 raise Refused(f"{self.name} = {short(value)}: {error} ({self.meaning})") from None
+            value = converted
         return getattr(self, f"_{self.kind}")(value)
 
     def _check_leaf(self, leaf: Any) -> None:

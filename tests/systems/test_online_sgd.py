@@ -395,7 +395,8 @@ def test_experiments_refuse_what_they_cannot_run():
 
 
 @pytest.mark.parametrize(
-    "which", ["sign", "step", activation(jnp.round, kinks=[-0.5, 0.5], name="round")]
+    "which",
+    ["sign", "step", activation(jnp.round, kinks=np.arange(-7.5, 8).tolist(), name="round")],
 )
 @pytest.mark.parametrize("theory", [overlap_flow, plateau, steady_state, asymptotic_error])
 def test_an_activation_with_jumps_is_refused_by_name(theory, which):

@@ -8,7 +8,11 @@ import xarray as xr
 from deviations import MOMENTS, SEEDS, deviations
 from PIL import Image
 
-from orderparam.sampling.lattice.clusters import cluster_labels
+from orderparam.sampling.lattice.clusters import (
+    _joined_one_by_one,
+    _joined_together,
+    cluster_labels,
+)
 from orderparam.sampling.lattice.labels import cluster_sizes
 from orderparam.sampling.lattice.random_words import binary_digits, first_word, random_bits
 from orderparam.systems.spins import (
@@ -184,6 +188,17 @@ def test_clusters_are_the_connected_components():
     pairs = set(zip(roots.tolist(), labels.ravel().tolist(), strict=True))
     assert len(pairs) == len(set(roots.tolist())) == len(set(labels.ravel().tolist()))
     assert int(cluster_sizes(jax.numpy.asarray(labels)).sum()) == labels.size
+
+
+@pytest.mark.parametrize("shape", [(2, 7, 5), (3, 1, 4), (1, 2, 2), (2, 6, 4, 3), (2, 9)])
+def test_labels_one_after_the_other_are_those_of_all_sites_together(shape):
+    drawn = np.random.default_rng(1).uniform(size=(4, len(shape) - 1, *shape))
+    bonds = jax.numpy.asarray(
+        drawn < np.array([0.0, 0.4, 0.6, 1.0]).reshape(-1, *(1,) * (drawn.ndim - 1))
+    )
+    together = [_joined_together(given) for given in bonds]
+    np.testing.assert_array_equal([_joined_one_by_one(given) for given in bonds], together)
+    np.testing.assert_array_equal(jax.vmap(cluster_labels)(bonds), together)
 
 
 def test_the_same_key_gives_the_same_run():

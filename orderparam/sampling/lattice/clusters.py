@@ -5,7 +5,16 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, Int8
 
-from orderparam.sampling.lattice.labels import Labels, smallest_labels
+from orderparam.sampling.lattice.labels import (
+    Labels,
+    each,
+    entry,
+    joined_roots,
+    root,
+    roots,
+    smallest_labels,
+    with_entry,
+)
 from orderparam.sampling.lattice.random_words import Counter, below, random_words
 
 Spins = Int8[Array, "replica *shape"]
@@ -21,9 +30,15 @@ def random_bonds(
     return words, equal & below(drawn, -jnp.expm1(-2 / temperature)).reshape(equal.shape)
 
 
+@jax.custom_batching.sequential_vmap
 def cluster_labels(bonds: Bool[Array, "direction replica *shape"]) -> Int[Array, "replica *shape"]:
-    """The label of every site: the number of one site of its cluster, with sites numbered through
-    all replicas."""
+    """The label of every site: the smallest number of a site in its cluster, with sites numbered
+    through all replicas."""
+    # One after the other is three times faster on a core, and hopeless on an accelerator.
+    return jax.lax.platform_dependent(bonds, cpu=_joined_one_by_one, default=_joined_together)
+
+
+def _joined_together(bonds: Bool[Array, "direction replica *shape"]) -> Array:
     shape = bonds.shape[1:]
 
     def seen(flat: Labels) -> Labels:
@@ -37,6 +52,43 @@ def cluster_labels(bonds: Bool[Array, "direction replica *shape"]) -> Int[Array,
         return smallest.ravel()
 
     return smallest_labels(seen, int(np.prod(shape))).reshape(shape)
+
+
+def _joined_one_by_one(bonds: Bool[Array, "direction replica *shape"]) -> Array:
+    """Hoshen and Kopelman (1976): sites are visited in order, and each is joined to the clusters of
+    its neighbours that were visited before; bonds around the lattice come last."""
+    shape = bonds.shape[1:]
+    lengths, count = shape[1:], int(np.prod(shape))
+    steps = [int(np.prod(shape[axis + 1 :])) for axis in range(1, len(shape))]
+    # bit k of a site: whether it is joined to the site before it in direction k
+    joined = jnp.zeros(shape, jnp.uint8)
+    for k, bond in enumerate(bonds):
+        inside = jnp.arange(lengths[k]).reshape(-1, *(1,) * (len(lengths) - 1 - k)) > 0
+        joined |= (jnp.roll(bond, 1, k + 1) & inside).astype(jnp.uint8) << k
+    code = jax.lax.optimization_barrier(joined.ravel())
+
+    def visit(site: Array, parents: Labels) -> Labels:
+        bits = entry(code, site).astype(jnp.int32)
+        label = site
+        for k, step in enumerate(steps):
+            # most parents of neighbours are roots: the loop that looks for one seldom turns
+            near = entry(parents, site - ((bits >> k) & 1) * step)
+            other = root(parents, near)
+            parents, label = joined_roots(parents, label, other)
+        return with_entry(parents, label, site)
+
+    parents = each(count, visit, jnp.arange(count, dtype=jnp.int32))
+    for k, (step, length) in enumerate(zip(steps, lengths)):
+        last = jax.lax.slice_in_dim(bonds[k], length - 1, length, axis=k + 1)
+        around = jax.lax.optimization_barrier(last.ravel())
+
+        def wrap(number: Array, parents: Labels, step=step, length=length, around=around) -> Labels:
+            one = number // step * (step * length) + number % step
+            far = jnp.where(entry(around, number), (length - 1) * step, 0)
+            return joined_roots(parents, root(parents, one), root(parents, one + far))[0]
+
+        parents = each(count // length, wrap, parents)
+    return roots(parents).reshape(shape)
 
 
 def swendsen_wang_flip(

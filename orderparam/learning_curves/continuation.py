@@ -1,10 +1,11 @@
-"""The learning curve of a learner that is not a kernel, beyond its measured errors.
+"""The learning curve beyond its measured errors: of a learner that is not a kernel, and how much of
+the change that the theory of a kernel predicts is kept.
 
-Power laws above a floor are fitted to the measured errors, each weighted by how well it explains
-them. Their mean change of the log error, c, exaggerates: early points of trees fall steeply, since
-a tree cannot split few rows, and a maximum of noise looks like a fall. So only a share of it is
-predicted. Where another learner has the smaller error on the same rows, this one can still fall by
-up to the gap between them:
+**Other learners.** Power laws above a floor are fitted to the measured errors, each weighted by how
+well it explains them. Their mean change of the log error, c, exaggerates: early points of trees
+fall steeply, since a tree cannot split few rows, and a maximum of noise looks like a fall. So only
+a share of it is predicted. Where another learner has the smaller error on the same rows, this one
+can still fall by up to the gap between them:
 
     log E(n') - log E(n) = share c + (rise + gap g) log(n'/n),     at most 0
 
@@ -28,6 +29,16 @@ Two changes were fitted to 60 further forecasts on 30 tuning tables, judged on t
 and left out: a level of 0.29 of this one (the intervals are narrower by a sixth, but contain 91 %
 instead of 93 % below 150 rows), and 0.37 of the change that the theory of a kernel draws through
 the measured errors (the median miss grows from 0.16 to 0.20).
+
+**Kernels.** The curve of few rows falls too steeply on average. All of its points are errors on the
+same rows, so rows that happen to explain one another lower the last point and steepen the curve at
+once; with other rows the error comes back. So of the change c of the log error that
+`orderparam.kernels.extrapolation` predicts from n rows, the share n/(n + 100) is kept, and the rest
+adds its square to the variance. On tuning tables (183 forecasts with 423 points, from 50 to 963
+rows) the mean of log(measured/predicted) falls from 0.117 to -0.004, its root mean square from
+0.438 to 0.340 and the median of its absolute value from 0.091 to 0.072; 95.3 % of the points are
+inside of the interval, instead of 92.9 %. Any number of rows from 70 to 200 in the place of 100
+serves as well.
 """
 
 from dataclasses import dataclass, replace
@@ -40,6 +51,7 @@ from orderparam.kernels.extrapolation import EARLIEST, FLOORS, Extrapolated, Siz
 
 POWERS = np.geomspace(0.05, 4, 24)  # exponents of the power laws
 WIDEST = -3.0  # largest gap that is counted, a factor of 20
+STEEP = 100.0  # number of rows from which half of a kernel's change is kept
 UNCERTAIN = 0.05  # least share 1 - E of the error that is uncertain
 
 
@@ -112,6 +124,17 @@ def continued(
             max(float(high), kernel.floor_interval[1]),
         ),
         without_floor=(float(floors[0]) + kernel.without_floor) / 2,
+    )
+
+
+def moderated(kernel: Extrapolated, sizes: Sizes, last: float, rows: float) -> Extrapolated:
+    """The curve of a kernel at `sizes` with the kept share of its change beyond the last measured
+    size. rows: the number of independent rows from which it was measured."""
+    share = np.where(sizes > last, rows / (rows + STEEP), 1.0)
+    return replace(
+        kernel,
+        log_change=share * kernel.log_change,
+        spread=np.hypot(share * kernel.spread, (1 - share) * kernel.log_change),
     )
 
 

@@ -17,7 +17,7 @@ from orderparam.learning_curves.choice import TRIED, Candidate, best_ridge
 from orderparam.learning_curves.choice import compare as compare_kernels
 from orderparam.learning_curves.classes import class_measures, class_measures_alike
 from orderparam.learning_curves.comparison import Compared, compare_learners, half_of_the_columns
-from orderparam.learning_curves.continuation import continued, law_of
+from orderparam.learning_curves.continuation import continued, law_of, moderated
 from orderparam.learning_curves.drift import dependence, later_inputs
 from orderparam.learning_curves.estimators import NORMAL, checked, named
 from orderparam.learning_curves.learners import LARGEST, MOST_ROWS, Exact, Learner, learner
@@ -228,7 +228,10 @@ def _one(
     law = extrapolate(
         found.eigenvalues, found.power, used, sizes, mean, grid, len(found.eigenvalues)
     )
-    if estimator is not None:
+    if estimator is None:
+        independent = count / max(measured.together, 1.0) ** 2
+        law = moderated(law, grid, sizes[-1], independent)
+    else:
         gap = _gap(network, row, table, float(mean[-1]))
         law = continued(law_of(estimator), law, sizes, mean, grid, gap)
         if sizes[-1] < 0.75 * count:

@@ -17,7 +17,14 @@ from sklearn.preprocessing import StandardScaler
 
 import orderparam as op
 from orderparam.kernels.extrapolation import Extrapolated
-from orderparam.learning_curves.continuation import BOOSTING, FORESTS, OTHERS, continued, law_of
+from orderparam.learning_curves.continuation import (
+    BOOSTING,
+    FORESTS,
+    OTHERS,
+    continued,
+    law_of,
+    moderated,
+)
 
 LISTED = Path(__file__).parents[2] / "benchmarks" / "forecasts" / "rdatasets.csv"
 N = np.geomspace(25, 400, 6)
@@ -41,6 +48,18 @@ def test_a_power_law_is_continued_by_a_part_of_its_fall(law):
     # the truth, had the fall gone on, and no change at all are both inside
     assert np.all(full[1:] > (found.log_change - 1.96 * found.spread)[1:])
     assert np.all(found.log_change[1:] + 1.96 * found.spread[1:] > 0)
+
+
+def test_a_kernels_fall_is_kept_as_far_as_the_rows_show_it():
+    """Half of it from a hundred rows, almost all from many; what is taken away stays possible."""
+    sizes = np.array([50.0, 100, 200, 800])
+    change, spread = np.array([0.4, 0.0, -0.5, -1.5]), np.array([0.1, 0.0, 0.2, 0.4])
+    kernel = Extrapolated(change, spread, change, 0.0, (0.0, 0.0), 1.0, 1.0, 1.0, 0.0)
+    half, most = (moderated(kernel, sizes, 100.0, rows) for rows in (100, 1e6))
+    np.testing.assert_allclose(half.log_change, [0.4, 0, -0.25, -0.75])
+    np.testing.assert_allclose(half.spread, [0.1, 0, np.hypot(0.1, 0.25), np.hypot(0.2, 0.75)])
+    np.testing.assert_allclose(most.log_change, change, rtol=2e-4)
+    np.testing.assert_allclose(most.spread, spread, rtol=2e-4)
 
 
 def test_a_curve_that_rises_by_noise_does_not_go_on_rising():

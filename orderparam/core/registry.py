@@ -155,7 +155,8 @@ def _import(module: str) -> ModuleType:
 def _entry(kind: str, name: str) -> Entry:
     entries = {entry.name: entry for entry in index() if entry.kind == kind}
     if name not in entries:
-        raise ValueError(f"there is no {kind} {name!r}{nearest(name, list(entries))}")
+        own = " (one of your own is FILE.py:NAME)" if kind == "study" else ""
+        raise ValueError(f"there is no {kind} {name!r}{own}{nearest(name, list(entries))}")
     return entries[name]
 
 

@@ -128,7 +128,7 @@ def test_run_writes_figure_data_and_summary_and_goes_on_when_repeated(run, tmp_p
     ("arguments", "message"),
     [
         (["run", "digits-learning-cruve"], "did you mean 'digits-learning-curve'"),
-        (["run", "nothing-of-the-kind"], "there is no study"),
+        (["run", "nothing-of-the-kind"], "(one of your own is FILE.py:NAME)"),
         (["run", "test-paramagnet", "--set", "feild=1"], "did you mean 'field'"),
         (["run", "test-paramagnet", "--set", "field"], "write NAME=VALUE"),
         (["run", "test-paramagnet", "--set", "=3"], "write NAME=VALUE"),

@@ -41,12 +41,14 @@ ACCURACY = 1e-6  # accuracy of the drawn curves
     gallery={
         "runs": (1.0, 1.45, 1.7, 1.9, 2.2, 2.5, 3.0),
         "input_dim": 500,
-        "max_steps": 4000,
+        "damping": 0.5,
+        "max_steps": 1500,
         "seeds": 16,
     },
     full={
         "input_dim": 4000,
-        "max_steps": 4000,
+        "damping": 0.5,
+        "max_steps": 1500,
         "seeds": 16,
         "sample_ratios": tuple(np.linspace(0.5, 4.0, 141).tolist()),
         "runs": (1.0, 1.5, 2.5, 3.0, 3.5),
@@ -68,18 +70,20 @@ ACCURACY = 1e-6  # accuracy of the drawn curves
         $d$ = {input_dim}. Overlaps of the weights of a unit with their own estimate ($Q_{{11}}$)
         and with that of the other unit ($Q_{{12}}$). Dotted: specialisation at $\alpha$ = 2.0524
         (Gaussian weights) and 1.5893 (binary weights). In theory binary weights are recovered
-        exactly from $\alpha$ = 1.9771 on. Message passing has at most {max_steps} iterations.
+        exactly from $\alpha$ = 1.9771 on. Message passing has at most {max_steps} iterations, of
+        which the first quarter keeps {damping} of the state before.
     """,
 )
 def committee_specialisation(
     sample_ratios: tuple[float, ...] = tuple(np.linspace(0.5, 3.5, 61).tolist()),
     runs: tuple[float, ...] = (1.0, 1.7, 3.0),
     input_dim: int = 300,
+    damping: float = 0.0,
     max_steps: int = 500,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    """max_steps: largest number of iterations of message passing."""
-    passing = partial(message_passing, max_steps=max_steps)
+    """damping, max_steps: of the iterations of message passing."""
+    passing = partial(message_passing, damping=damping, max_steps=max_steps)
     for weights, last in (("gaussian", np.inf), ("binary", BINARY_END)):
         system, facets = Committee(1.0, 2, "majority", weights, input_dim), {"weights": weights}
         fine, few = (

@@ -131,8 +131,8 @@ def finite_width_depth(
 @study(
     "finite-width-temperature",
     title=(
-        "At T = 0.01 the test error of a Bayesian network of 40 units lies above that of infinite "
-        "width, by about as much as the theory of its width says"
+        "Up to T = 0.1 the test error of a Bayesian network of 40 units is 6 to 10 % above that of "
+        "infinite width and its train error 10 to 24 % below, as the theory predicts within 3 %"
     ),
     source=_BAGLIONI,
     panels=[
@@ -157,8 +157,9 @@ def finite_width_depth(
         "langevin_steps": 1_000_000,
     },
     explained=(
-        "The theory is the limit of wide layers at fixed P/N, and networks have 40 units: the "
-        "train error deviates by 2.5 % at the lowest temperature and by 1.4 % at the next."
+        "The theory is the limit of wide layers at fixed P/N, and networks have 40 units: test "
+        "errors deviate by up to 1.5 %, train errors by up to 2.4 %. At T = 0.1 four of 16 runs of "
+        "gradient descent did not converge, and their test errors are larger."
     ),
 )
 def finite_width_temperature(

@@ -43,6 +43,8 @@ class Look:
         self.drawn: dict[str, xr.Dataset] = {}
         self._colours: dict[tuple[str, Any], Any] = {}
         self._labels: dict[str, list[str]] = {"theory": [], "experiment": [], "baseline": []}
+        self._beside: set[Any] = set()  # values and labels whose texts stand beside their lines
+        self._written: set[Any] = set()
         for panel in panels:
             if isinstance(panel, Panel):
                 self._assign(panel)
@@ -50,6 +52,7 @@ class Look:
     def _assign(self, panel: Panel) -> None:
         """Assigns colours, dashes and marks in the order of panels and curves."""
         shown = self._shown(panel)
+        self._beside.update((panel.by, name) for name in panel.beside)
         if not shown:
             raise ValueError(
                 f"no curve of this study has {quantity_name(panel.y)!r} where {dict(panel.where)}"
@@ -62,7 +65,8 @@ class Look:
             values = values_of(shown.values(), panel.by)
             for value, colour in zip(values, _sequence(values)):
                 self._colours.setdefault(
-                    (panel.by, value), colour or COLOURS[len(self._colours) % len(COLOURS)]
+                    (panel.by, value),
+                    _chosen(panel, value) or colour or COLOURS[len(self._colours) % len(COLOURS)],
                 )
 
     def _shown(self, panel: Panel) -> dict[str, xr.Dataset]:
@@ -88,11 +92,12 @@ class Look:
         axes.set_yscale("log" if "y" in panel.log else "linear")
         points: list[np.ndarray] = []
         fitted: dict[Any, dict[str, tuple[Any, Any, Any]]] = {}
+        named: list[tuple[Any, str, Any, Any, Any]] = []
         shown = {key: select(data, panel.facet, value) for key, data in self._shown(panel).items()}
         for key, data in shown.items():
             if data is None or data.attrs["label"] == panel.ratio_to:
                 continue
-            for one, colour in self._parts(panel, data):
+            for one, colour, name, text in self._parts(panel, data):
                 x, y, error = points_of(panel, one, key)
                 level = self._reference(panel, one, shown, x, key) if panel.ratio_to else 1.0
                 y, error = y / level, None if error is None else error / np.abs(level)
@@ -101,6 +106,7 @@ class Look:
                     self._put_unconverged(axes, panel, one, key, level)
                 points.append(np.column_stack([np.atleast_1d(x).astype(float), np.atleast_1d(y)]))
                 fitted.setdefault(colour, {})[data.attrs["kind"]] = (x, y, error)
+                named.append((name, text, colour, x, y))
                 self.drawn[key] = self.datasets[key]
         parts = [panel.title] if panel.title else []
         if value is not None:
@@ -119,16 +125,22 @@ class Look:
         axes.set_ylim(panel.ylim)
         if panel.xlim is None and points:
             axes.set_xlim(axes.get_xlim())
+        for name, text, colour, x, y in named:
+            waits = name in panel.beside and (panel.by, name) not in self._written
+            if waits and _written_beside(axes, panel, name, text, colour, x, y):
+                self._written.add((panel.by, name))
         if panel.fit:
             _say_exponents(axes, panel, fitted)
         for guide in (*panel.reference, *([horizontal(1.0)] if panel.ratio_to else [])):
             draw_guide(axes, guide, value, np.concatenate(points) if points else np.empty((0, 2)))
 
-    def _parts(self, panel: Panel, data: xr.Dataset) -> Iterable[tuple[xr.Dataset, Any]]:
-        """The curve, or one for each value of `by`, with its colour; the legend entries of that
-        colour."""
+    def _parts(self, panel: Panel, data: xr.Dataset) -> Iterable[tuple[xr.Dataset, Any, Any, str]]:
+        """The curve, or one for each value of `by`, with its colour, and its label or value with
+        the text for it; adds the legend entries of that colour."""
         if not panel.by or not carries(data, panel.by):
-            yield data, self._own_colour(data)
+            label = data.attrs["label"]
+            colour = _chosen(panel, label) or self._own_colour(data)
+            yield data, colour, label, panel.text.get(label, label)
             return
         for value in values_of([data], panel.by):
             colour = self._colours.get((panel.by, value))
@@ -136,10 +148,10 @@ class Look:
             if one is not None and panel.by in data.dims and panel.by not in data.coords:
                 one = one.assign_coords({panel.by: value})  # for `_reference`
             if colour is not None and one is not None:
-                self._entry(
-                    0, self._words_of(panel, panel.by, value), colour, "-", MARKERS[0], True
-                )
-                yield one, colour
+                text = self._words_of(panel, panel.by, value)
+                if (panel.by, value) not in self._beside:
+                    self._entry(0, text, colour, "-", MARKERS[0], True)
+                yield one, colour, value, text
 
     def _words_of(self, panel: Panel, name: str, value: Any) -> str:
         """The text for a value of a facet or dimension."""
@@ -177,7 +189,7 @@ class Look:
     ) -> None:
         label, role, kind = data.attrs["label"], role_of(data), data.attrs["kind"]
         number = self._labels[role].index(label)
-        text = panel.text.get(label, label)
+        text = "" if ("", label) in self._beside else panel.text.get(label, label)
         # the colour of a facet does not depend on the label
         shade = ink() if colour in self._colours.values() else colour
         if kind == "theory":
@@ -246,10 +258,12 @@ class Look:
         full: bool,
         thin: bool = False,
     ) -> None:
-        """Adds a legend entry. Colours, theories, measurements and guides follow in this order; of
-        equal texts only the first stays."""
+        """Adds a legend entry, unless its text is empty. Colours, theories, measurements and guides
+        follow in this order; of equal texts only the first stays."""
         from matplotlib.lines import Line2D
 
+        if not text:
+            return
         look = {
             "color": colour,
             "linestyle": dash or "none",
@@ -291,6 +305,54 @@ class Look:
                     return float(np.ravel(level)[0])
                 return _interpolated(x, at, level, "x" in panel.log)
         raise ValueError(f"ratio_to: {key!r} has no curve {panel.ratio_to!r} with the same facets")
+
+
+def _chosen(panel: Panel, name: Any) -> str:
+    """The colour that the panel chooses for a value or a label; "" if none."""
+    colour = panel.colours.get(name, "")
+    return ink() if colour == "text" else colour
+
+
+def _written_beside(
+    axes: Any, panel: Panel, name: Any, text: str, colour: Any, x: Any, y: Any
+) -> bool:
+    """Writes the text of a curve beside it, above and below on the side to which the curve does not
+    turn; False if the curve has no point at the place that the panel names."""
+    place = panel.beside[name]
+    at, where = place if isinstance(place, tuple) else (place, "above")
+    along, level = np.broadcast_arrays(np.asarray(x, float), np.asarray(y, float))
+    there = np.isfinite(along) & np.isfinite(level)
+    along, level = along[there], level[there]
+    if len(along) < 2:
+        return False
+    ends = along.min(), along.max()
+    at = float(np.clip(at, *ends)) if np.isinf(at) else at
+    if not ends[0] <= at <= ends[1]:
+        return False
+    logarithmic = "x" in panel.log
+    around = (
+        [at / 1.02, at, at * 1.02] if logarithmic else at + 0.01 * np.ptp(ends) * np.arange(-1, 2)
+    )
+    around = np.clip(around, *ends)
+    height = _interpolated(around, along, level, logarithmic)
+    first, _, last = axes.transData.transform(np.column_stack([around, height]))
+    rise = (last - first)[1] / max(1e-9, (last - first)[0])
+    turned = 0 if abs(rise) < 0.1 else int(np.sign(rise))
+    side, up = {"above": (-turned, 1), "below": (turned, -1), "right": (1, 0), "left": (-1, 0)}[
+        where
+    ]
+    axes.annotate(
+        text,
+        (at, height[1]),
+        (side * (2 if up else 5), 3 * up),
+        textcoords="offset points",
+        fontsize=8,
+        color=colour,
+        ha={1: "left", 0: "center", -1: "right"}[side],
+        va={1: "bottom", 0: "center", -1: "top"}[up],
+        zorder=5,
+    )
+    return True
 
 
 def _interpolated(x: Any, at: Any, level: Any, logarithmic: bool) -> np.ndarray:

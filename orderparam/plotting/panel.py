@@ -49,7 +49,13 @@ class Panel:
         measurement with its 95 % interval, and in brackets the slope of its theory over the same x.
     fit_to: the largest x of these fits.
     share_y: True if the axes of a facet in one row have one y axis.
-    text: value of `by`, of `facet`, or label -> its text in the figure.
+    text: value of `by`, of `facet`, or label -> its text in the figure; an empty one has no entry
+        in the legend.
+    beside: value of `by`, or label of a curve without `by` -> x at which its text is written above
+        its line, or (x, side) with the side "below", "left" or "right"; infinity is the last point.
+        It is written once in the figure, in place of its entry in the legend.
+    colours: value of `by`, or label of a curve without `by` -> its colour, where the one that it
+    would get has another meaning in the figure; "text" is the colour of text.
     """
 
     x: Quantity
@@ -70,6 +76,8 @@ class Panel:
     fit_to: float = math.inf
     share_y: bool = True
     text: Mapping[Any, str] = field(default_factory=dict)
+    beside: Mapping[Any, float | tuple[float, str]] = field(default_factory=dict)
+    colours: Mapping[Any, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -110,6 +110,56 @@ def test_a_dimension_may_be_told_apart_like_a_facet_and_counts_from_one(comparis
     assert first.get_title() == "$N$ = 1"
 
 
+def test_a_name_may_stand_beside_its_line_instead_of_in_the_legend(comparison):
+    panel = {"x": "n_train", "y": "error", "by": "width", "where": {"layer": 0}, "log": "xy"}
+    names = {1: 20.0, 2: (40.0, "below")}
+    layers = Panel(
+        "n_train", "error", by="layer", where={"width": 1}, beside={1: (np.inf, "right")}
+    )
+    figure = draw(comparison, [Panel(**panel, beside=names), Panel(**panel), layers])
+    first, second, third = figure.axes
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "$l$ = 1",
+        "theory",
+        "measured",
+    ]
+    above, below = first.texts
+    assert not second.texts
+    (right,) = third.texts  # the layer of index 1, not the width 1, which is written
+    assert (right.get_text(), right.xy[0], right.get_ha()) == ("$l$ = 2", N[-1], "left")
+    np.testing.assert_allclose(above.xy, (20.0, 20.0**-0.5))
+    np.testing.assert_allclose(below.xy, (40.0, 1 / 40.0))
+    assert (above.get_ha(), below.get_ha()) == ("left", "right")  # the lines fall
+    assert [above.get_color(), below.get_color()] == [line.get_color() for line in _lines(first)]
+
+
+def test_a_name_is_not_written_where_its_line_has_no_point(comparison):
+    figure = draw(
+        comparison,
+        [Panel("n_train", "error", where={"width": 1, "layer": 0}, beside={"theory": 1000.0})],
+    )
+    assert not figure.axes[0].texts
+
+
+def test_a_panel_may_choose_its_colours_and_leave_texts_out_of_the_legend(comparison):
+    figure = draw(
+        comparison,
+        [
+            Panel(
+                "n_train",
+                "error",
+                by="width",
+                where={"layer": 0},
+                colours={1: "text", 2: "red"},
+                text={1: "", "measured": ""},
+            )
+        ],
+    )
+    one, two = (line.get_color() for line in _lines(figure.axes[0]))
+    assert (one, two) == (plt.rcParams["text.color"], "red")
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["$N$ = 2", "theory"]
+
+
 def test_without_by_labels_have_colours_and_measurements_the_colour_of_text(comparison):
     with house_style():
         figure = draw(comparison, [Panel("n_train", "error", where={"width": 1, "layer": 0})])

@@ -68,7 +68,18 @@ def _draw_deviation_ratio(axes: Any, comparison: Any) -> None:
     full={"modes": 1000, "densities": (25.0, 100.0, 400.0, 1600.0), "samples": 4000, "seeds": 16},
     columns=2,
     panels=lambda p: [
-        Panel("squared_deviation", "relative_mass", by="cut", where={"part": "flow"}),
+        Panel(
+            "squared_deviation",
+            "relative_mass",
+            by="cut",
+            where={"part": "flow"},
+            title="theory alone",
+            text={"characteristics": ""},
+            xlim=(None, 0.26),
+            beside=dict.fromkeys(
+                (float(min(cut, p["modes"])) for cut in p["cuts"]), (np.inf, "right")
+            ),
+        ),
         Panel(
             "level",
             "learnability",
@@ -76,17 +87,23 @@ def _draw_deviation_ratio(axes: Any, comparison: Any) -> None:
             where={"part": "modes", "quartic": p["quartics"], "level": slice(0, 40)},
             log="x",
         ),
-        Panel("quartic", "squared_deviation", where={"part": "modes"}, log="x"),
+        Panel(
+            "quartic",
+            "squared_deviation",
+            where={"part": "modes"},
+            log="x",
+            colours={"gap equation": "text"},
+        ),
         Freehand(_draw_deviation_ratio),
     ],
     caption=(
         r"Eigenvalues $\lambda_k$ and coefficients $y_k$ of the target with "
         r"$\lambda_k=y_k^2=k^{{-{decay}}}$, {modes} modes, $\rho=P/T$ = {density} examples per "
         r"temperature; $u$: weight of the quartic term of the loss; $Q$: squared deviation from "
-        r"the target. First panel, theory alone: slope of the loss of the modes below the cut "
-        r"$\Lambda$ at $u$ = {flow_quartic}, by characteristics. Others: Hamiltonian Monte Carlo "
-        r"of the action of the modes; the last at $u$ = {flow_quartic}, where the number of "
-        r"learned modes grows with $\rho$."
+        r"the target. First panel, theory alone: slope $m(Q)$ of the loss of the modes below the "
+        r"cut $\Lambda$, over $\rho$, at $u$ = {flow_quartic}, by characteristics. Others: "
+        r"Hamiltonian Monte Carlo of the action of the modes; the last at $u$ = {flow_quartic}, "
+        r"where the number of learned modes grows with $\rho$."
     ),
 )
 def functional_flow(

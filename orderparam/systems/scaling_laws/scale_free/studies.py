@@ -11,13 +11,18 @@ import numpy as np
 from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel
 from orderparam.plotting.measured import power_law
-from orderparam.plotting.style import COLOURS
+from orderparam.plotting.style import COLOURS, GREY, ink
 from orderparam.solve.straight_line import straight_line
 from orderparam.systems.scaling_laws.scale_free.experiment import gaussian_clone, learned_pool
 from orderparam.systems.scaling_laws.scale_free.model import ScaleFreeData
 from orderparam.systems.scaling_laws.scale_free.theory import scale_free_fit, spectral_curve
 
 _MARKS = {"full spectrum": "+", "real data": "o", "Gaussian clone": "s"}
+_CURVES = {
+    "full spectrum": "theory, full spectrum",
+    "real data": "measured errors",
+    "Gaussian clone": "errors of Gaussian clones",
+}
 
 
 def draw_law(name: str, axes: Any, comparison: Comparison) -> None:
@@ -38,7 +43,8 @@ def draw_law(name: str, axes: Any, comparison: Comparison) -> None:
         x, y = rank[inside], values[inside]
         if len(x) > 1:
             height = np.exp(np.mean(np.log(y) - power * np.log(x)))
-            axes.plot(x, height * x**power, color=COLOURS[number])
+            label = None if number else "fitted power law"
+            axes.plot(x, height * x**power, color=GREY, zorder=1, label=label)
     words = "target's power from here on" if name == "target_tail" else r"eigenvalue $\lambda_k$"
     axes.set(xscale="log", yscale="log", xlabel="rank $k$", ylabel=words)
 
@@ -47,6 +53,8 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
     """Draw one row for each data set: the exponent that the power laws predict, and those of the
     three learning curves.
     """
+    from matplotlib.lines import Line2D
+
     rows: list[str] = []
     for fit in comparison.theories(part="spectrum").values():
         name = fit.attrs["facets"]["data"]
@@ -81,11 +89,20 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
                 mfc="white",
                 markersize=5,
             )
+    look: dict[str, Any] = {"color": ink(), "linestyle": "none", "markersize": 5}
+    handles = [
+        Line2D([], [], marker="D", label="fitted power laws", **look),
+        *(
+            Line2D([], [], marker=mark, markerfacecolor="white", label=_CURVES[label], **look)
+            for label, mark in _MARKS.items()
+        ),
+    ]
+    axes.legend(handles=handles, loc="upper right", title="exponent of")
     axes.set(
         xlabel="exponent of the error",
         yticks=range(len(rows)),
         yticklabels=rows,
-        ylim=(-0.7, len(rows) - 0.3),
+        ylim=(-0.7, len(rows) + 0.6),
     )
 
 
@@ -105,10 +122,10 @@ def draw_exponents(axes: Any, comparison: Comparison) -> None:
     ],
     caption=(
         "{pool} images, even against odd classes, kernel of one wide {kernel} layer. Eigenvalues "
-        "are corrected for the size of the pool. Top: data (dots), and power laws over the ranks "
-        "to which they are fitted. Exponents have 95 % intervals. Filled: from these power laws; "
-        "cross: from the curve of the full spectrum; circle: measured; square: Gaussian data with "
-        "the same spectrum and target."
+        "are corrected for the size of the pool. Top: data (dots), and power laws (grey) over the "
+        "ranks to which they are fitted. Last panel, with 95 % intervals: exponent that these "
+        "power laws predict, and exponents of three learning curves: theory of the full spectrum, "
+        "measured, and measured on Gaussian data with the same spectrum and target (clones)."
     ),
     observables=("test_error", "population_error"),
     seconds=(60, 900),

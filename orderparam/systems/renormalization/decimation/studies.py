@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import xarray as xr
 from matplotlib.lines import Line2D
 
 from orderparam.comparison import Comparison, Curve, study
@@ -285,14 +286,21 @@ def draw_added(axes: Any, comparison: Comparison, inputs: str) -> None:
     }
     for name, number, aside in (("uniform ridge", 0, 0.97), ("local ridge", 2, 1.03)):
         added = measured[name] - measured["all modes"]
-        dots(axes, aside * measured[name]["cut"], added, number, filled=True)
+        dots(axes, aside * measured[name]["cut"], added, number, filled=True, fmt="o")
     axes.axhline(0.0, color=GREY, linewidth=0.8, linestyle=":")
     axes.set(xscale="log", xlabel=r"modes kept $\Lambda$", ylabel="added test error", title=inputs)
 
 
+def _aside(data: xr.Dataset) -> xr.DataArray:
+    """The number of modes kept, shifted for measurements so that no mark hides another."""
+    shifts = {"uniform ridge": 0.96, "local ridge": 1.04}
+    measured = data.attrs["kind"] == "experiment"
+    return data["cut"] * (shifts.get(data.attrs["facets"]["with"], 1.0) if measured else 1.0)
+
+
 @study(
     "decimation-local-ridge",
-    title="A local ridge of the decimated modes improves the prediction on images, but not on a "
+    title="A local ridge of the decimated modes improves the prediction on digits, but not on a "
     "circle",
     source="Howard, Maiti, Jefferson, Ringel 2024",
     seconds=(40, 600),
@@ -306,17 +314,26 @@ def draw_added(axes: Any, comparison: Comparison, inputs: str) -> None:
     full={"pool": 0, "seeds": 100},
     gallery={"seeds": 100},
     panels=[
-        Panel("cut", "test_error", facet="inputs", by="with", log="x", share_y=False),
+        Panel(
+            (r"modes kept $\Lambda$", _aside),
+            "test_error",
+            facet="inputs",
+            by="with",
+            log="x",
+            share_y=False,
+        ),
         Freehand(partial(draw_added, inputs="digits")),
         Freehand(partial(draw_added, inputs="circle")),
     ],
     columns=2,
     caption=(
-        r"$P$ = {n_train}, $T$ = {temperature}. Digits: even against odd, {activation} kernel. "
-        r"Circle: {points} points, $\lambda_k\sim k^{{-{decay}}}$; there the decimated modes act "
-        r"together. All curves use the same training sets; errors are taken over the whole pool. "
-        r"Below: increase of the error by the decimation, relative to regression with all modes on "
-        r"the same training set."
+        r"Kernel regression on $P$ = {n_train} examples with ridge $T$ = {temperature}, in which "
+        r"the $\Lambda$ modes of largest eigenvalues $\lambda_k$ are kept and the others act as a "
+        r"ridge, the same for all examples (uniform) or another for each (local). Digits: even "
+        r"against odd, {activation} kernel. Circle: {points} points, $\lambda_k\sim "
+        r"k^{{-{decay}}}$. Marks are shifted sideways. All curves use the same training sets; "
+        r"errors are taken over the whole pool. Below: error minus that of regression with all "
+        r"modes on the same training set."
     ),
 )
 def decimation_local_ridge(

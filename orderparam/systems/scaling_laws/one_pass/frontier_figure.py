@@ -9,8 +9,7 @@ import xarray as xr
 
 from orderparam.comparison import Comparison
 from orderparam.plotting.measured import dots
-from orderparam.plotting.style import COLOURS, GREY, MARKERS, ink
-from orderparam.systems.scaling_laws.one_pass.compute_optimal import compute_exponents
+from orderparam.plotting.style import COLOURS, DASHES, GREY, MARKERS, ink
 
 
 def takeover(
@@ -69,7 +68,7 @@ def _experiments(comparison: Comparison, phase: str, label: str) -> dict[int, xr
     }
 
 
-def draw_risks(phase: str, place: tuple[float, float], axes: Any, comparison: Comparison) -> None:
+def draw_risks(phase: str, axes: Any, comparison: Comparison) -> None:
     """Draw the risks of the measured widths, and the lowest risk of all widths."""
     theories = _theories(comparison, phase)
     drawn = _experiments(comparison, phase, "drawn features")
@@ -92,35 +91,32 @@ def draw_risks(phase: str, place: tuple[float, float], axes: Any, comparison: Co
                 data = runs[width].squeeze(drop=True)
                 compute = data["compute"].isel(seed=0).values
                 dots(axes, compute, data["risk"], number, fmt=mark, markersize=size, linewidth=0.7)
-    power = compute_exponents(*place).risk
-    middle = np.sqrt(
-        low * high
-    )  # the dotted line starts here and has the slope of the limit of large compute
-    start = 0.5 * np.interp(middle, grid, lowest)
-    ends = middle * np.array([0.1, 10.0])
-    axes.plot(ends, start * (ends / middle) ** -power, ":", color=ink(), linewidth=1)
     axes.set(xscale="log", yscale="log", xlabel="compute $f=NBt$", ylabel="risk $R$")
 
 
 def draw_best_widths(axes: Any, comparison: Comparison) -> None:
     """Draw the width of the smallest risk against the compute, for every phase."""
+    from matplotlib.lines import Line2D
+
     phases = list(
         dict.fromkeys(data.attrs["facets"]["phase"] for data in comparison.theories().values())
     )
+    handles = []
     for number, phase in enumerate(phases):
         theories = _theories(comparison, phase)
         pairs = list(itertools.pairwise(sorted(theories)))
         computes = [takeover(theories[a], theories[b]) for a, b in pairs]
-        axes.plot(computes, [np.sqrt(a * b) for a, b in pairs], color=GREY, linewidth=0.8)
-        look = {"fmt": MARKERS[number], "color": ink(), "markerfacecolor": "white"}
+        widths = [np.sqrt(a * b) for a, b in pairs]
+        thin: dict[str, Any] = {"linestyle": DASHES[number], "linewidth": 0.8}
+        axes.plot(computes, widths, color=GREY, zorder=1, **thin)
+        handle: dict[str, Any] = {"color": ink(), "markerfacecolor": "white", "markersize": 4}
         runs = _experiments(comparison, phase, "drawn features")
         for a, b in itertools.pairwise(sorted(runs)):
             compute, error = measured_takeover(runs[a], runs[b])
             bar = [[compute * (1 - np.exp(-error))], [compute * (np.exp(error) - 1)]]
-            axes.errorbar(compute, np.sqrt(a * b), xerr=bar, markersize=4, **look)
-        handle = {"color": ink(), "markerfacecolor": "white", "markersize": 4}
-        axes.plot([], [], MARKERS[number], label=phase, **handle)
-    axes.legend(loc="upper left", fontsize=8, frameon=False, title="phase")
+            axes.errorbar(compute, np.sqrt(a * b), xerr=bar, fmt=MARKERS[number], **handle)
+        handles.append(Line2D([], [], marker=MARKERS[number], label=phase, **handle, **thin))
+    axes.legend(handles=handles, loc="lower right", title="phase", handlelength=3)
     axes.set(xlabel="compute $f=NBt$", ylabel="best width $N^*$")
     if np.isfinite(axes.dataLim.get_points()).all():  # a single width has no takeover
         axes.set(xscale="log", yscale="log")

@@ -130,15 +130,16 @@ def _edges(centres: np.ndarray, boundaries: tuple[float, ...]) -> np.ndarray:
     ),
     source=SOURCE,
     panels=[
-        *(Freehand(partial(draw_risks, phase, PLACES[phase]), _AXES[phase]) for phase in PLACES),
+        *(Freehand(partial(draw_risks, phase), _AXES[phase]) for phase in PLACES),
         Freehand(draw_best_widths, "the best width"),
     ],
     caption=(
-        r"$v = 4N$ inputs, $\lambda_j = j^{{-2\alpha}}$, $b_j = j^{{-\beta}}$, batches of one "
-        r"sample, learning rate {share} / $\sum\lambda$. Lines: theory of large width, without "
+        r"$N$ random features of $v = 4N$ inputs; eigenvalues $\lambda_j = j^{{-2\alpha}}$, target "
+        r"coefficients $b_j = j^{{-\beta}}$; $t$ steps of SGD with batches of $B = 1$ sample and "
+        r"learning rate {share} / $\sum\lambda$. Lines: theory of large width, without "
         r"random numbers; grey: its lowest risk over {between} widths. Circles: drawn features, "
         r"exact mean over samples. Squares: SGD, one stream for each draw, $N$ = {sgd_width}. "
-        r"Dotted: slope of the lowest risk at large compute. Last, lines and marks: the compute at "
+        r"Last, lines (theory) and marks (drawn features): the compute at "
         r"which one width takes over from the next, at the geometric mean of the two."
     ),
     observables=("risk",),

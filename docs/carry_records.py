@@ -66,8 +66,8 @@ def carry(
         shown, old = json.loads(text), before[name]
         lines = {"state": (old["state"], new["state"])}
         was, now = (_caption(one["caption"], shown["parameters"]) for one in (old, new))
-        if was is not None and now is not None and shown["caption"].startswith(was):
-            lines["caption"] = shown["caption"], now + shown["caption"].removeprefix(was)
+        if was is not None and now is not None:
+            lines["caption"] = shown["caption"], _carried(shown["caption"], was, now)
         for field, (was, now) in lines.items():
             was, now = (f' "{field}": {json.dumps(one, ensure_ascii=False)}' for one in (was, now))
             text = text.replace(was, now)
@@ -75,6 +75,15 @@ def carry(
             path.write_text(text, encoding="utf-8")
             carried.append(name)
     return carried
+
+
+def _carried(shown: str, was: str, now: str) -> str:
+    """The caption shown with `now` in place of the words `was` at its beginning; unchanged where it
+    has other words there, or the new ones already."""
+    there = now.startswith(was) and shown.startswith(now)
+    if there or not shown.startswith(was):
+        return shown
+    return f"{now} {shown.removeprefix(was).lstrip()}".strip()
 
 
 def _caption(template: str, parameters: dict[str, Any]) -> str | None:

@@ -335,3 +335,23 @@ def test_a_change_of_equal_numbers_carries_the_records_that_were_up_to_date(tmp_
     again = {**new, "same": {"state": "cccccccc", "caption": "Dimension {dim}."}}
     assert carry_records.carry(tmp_path, new, again) == ["same"]
     assert kept("caption")["same"] == "Dimension 3. Marks: means."
+
+
+@pytest.mark.parametrize(
+    ("shown", "was", "now", "carried"),
+    [
+        ("A. Marks: means.", "A.", "A. B.", "A. B. Marks: means."),
+        ("A. B. Marks: means.", "A. B.", "A.", "A. Marks: means."),
+        ("Marks: means.", "", "B.", "B. Marks: means."),
+        ("A. Marks: means.", "A.", "", "Marks: means."),
+        ("C. Marks: means.", "A.", "B.", "C. Marks: means."),
+    ],
+)
+def test_a_caption_is_carried_once(tmp_path, shown, was, now, carried):
+    path = tmp_path / "one.json"
+    text = {"state": "aaaaaaaa", "caption": shown, "parameters": {}}
+    path.write_text(json.dumps(text, indent=1))
+    before, after = ({"one": {"state": "aaaaaaaa", "caption": words}} for words in (was, now))
+    for _ in range(2):
+        carry_records.carry(tmp_path, before, after)
+        assert json.loads(path.read_text())["caption"] == carried

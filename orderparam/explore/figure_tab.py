@@ -187,8 +187,7 @@ class FigureTab:
         self._change(self._state.with_(options={**self._state.options, (name, option): value}))
 
     def _logged(self, value: Any) -> None:
-        assert self._state is not None
-        if bool(value) != self._state.log_y:
+        if self._state is not None and bool(value) != self._state.log_y:
             self._change(self._state.with_(log_y=bool(value)))
 
     def _looks(self) -> list[CurveLook]:
@@ -296,7 +295,9 @@ class FigureTab:
 
     def file(self, kind: str) -> Any:
         """The figure as a file: "png", "pdf" or "csv"."""
-        assert self._state is not None
+        if self._state is None:
+            self._tell("there is nothing to be drawn yet: choose a system first")
+            return BytesIO(b"")
         found = {
             name: one
             for name in self._state.theories

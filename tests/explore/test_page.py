@@ -177,3 +177,14 @@ def test_sizes_that_would_fill_the_machine_are_refused(visitor):
         taken(state, {"spins": 10**9})
     with pytest.raises(ValueError, match="sweeps = 1000000000: must be at most"):
         option_of(state, "spins.glauber", "sweeps", "1e9")
+
+
+@pytest.mark.parametrize("kind", ["png", "pdf", "csv"])
+def test_a_page_without_a_system_says_so_where_a_file_is_asked_for(folder, kind):
+    pn.state.curdoc = Document()
+    page = Page(folder, "", False)
+    page.figure.log_y.value = True  # changes nothing yet
+    assert page.figure.file(kind).read() == b""
+    assert "choose a system first" in page.message.object
+    page.end()
+    pn.state.curdoc = None

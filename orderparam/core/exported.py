@@ -31,7 +31,8 @@ class _Package(ModuleType):
             super().__setattr__(name, value)
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self._exported, *modules_of(self.__path__)})
+        found = {*super().__dir__(), *self._exported, *modules_of(self.__path__)}
+        return sorted(found - {"TYPE_CHECKING", "exported"})
 
 
 def exported(names: dict[str, Any]) -> list[str]:

@@ -43,6 +43,7 @@ def test_a_module_does_not_hide_the_theory_of_its_name():
 def test_a_topic_lists_names_and_modules_before_they_are_imported():
     names = dir(importlib.import_module("orderparam.systems.diffusion"))
     assert {"score_losses", "FeatureScore", "score_theory"} <= set(names)
+    assert not {"TYPE_CHECKING", "exported"} & set(names)
     with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
         importlib.import_module("orderparam.systems.diffusion").nonsense  # noqa: B018
 

@@ -41,9 +41,10 @@ def _matrix(
 ) -> Float[np.ndarray, "first second"]:
     """The kernel after `depth` hidden layers; exactly symmetric, with the diagonal of the one-point
     recursion, if `second` is None."""
-    other = first if second is None else second
+    first = np.asarray(first, np.float64)
+    other = first if second is None else np.asarray(second, np.float64)
     own = _variances(depth, average, first)
-    others = own if second is None else _variances(depth, average, second)
+    others = own if second is None else _variances(depth, average, other)
     kernel = first @ other.T / first.shape[1]
     height = max(1, ENTRIES // max(1, len(other)))
     for start in range(0, len(first), height):

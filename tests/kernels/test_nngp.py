@@ -53,6 +53,18 @@ def test_rows_in_batches_equal_the_whole(points):
     assert (jnp.diagonal(parts.ntk) == parts.ntk_diagonal).all()
 
 
+@pytest.mark.parametrize("rows", [1, 2, 16, 17, 33])
+def test_a_matrix_with_itself_is_that_with_a_copy(rows):
+    """One tile up to 16 rows; more above, of which the last may be filled up."""
+    points = np.random.default_rng(2).normal(size=(rows, 5))
+    own, other = RELU.kernel(points), RELU.kernel(points, points.copy())
+    for name in ("nngp", "ntk"):
+        matrix = np.asarray(getattr(own, name))
+        np.testing.assert_allclose(matrix, getattr(other, name), rtol=1e-12, atol=1e-15)
+        assert np.array_equal(matrix, matrix.T)
+        assert np.array_equal(np.diag(matrix), getattr(own, f"{name}_diagonal"))
+
+
 def test_gradient_passes_through_tiles(points):
     def total(row_batch):
         return jax.grad(lambda x: jnp.sum(jnp.sin(ERF.nngp(x, row_batch=row_batch))))(points[:5])

@@ -42,6 +42,17 @@ def test_kernel_of_many_rows_is_made_in_blocks_and_symmetric(activation):
     np.testing.assert_allclose(kernel(x[::50], x), whole[::50], rtol=0, atol=1e-14)
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.int64, bool])
+def test_inputs_of_every_kind_have_a_kernel_in_double_precision(kind):
+    x = (2 * inputs(20)).astype(kind)
+    kernel = named("fc:2:relu")
+    for second in (None, x[:6]):
+        found = kernel(x, second)
+        assert found.dtype == np.float64
+        other = None if second is None else second.astype(float)
+        assert np.array_equal(found, kernel(x.astype(float), other))
+
+
 @pytest.mark.parametrize("arch", ["fc:2x100:relu", "fc:2:tanh", "fc:0:relu", "relu", "fc:2:relu:"])
 def test_other_names_have_no_kernel_here(arch):
     assert named(arch) is None

@@ -133,7 +133,7 @@ def forecast_problem(
     asked = {} if given is None else {_name(given): checked(given, _name(given))}
     # for an estimator only: one network shows how hard the target is
     tried = TRIED if compare or given is None else TRIED[:1]
-    archs = tried if arch is None else [arch] if isinstance(arch, str) else arch
+    archs = tried if arch is None else _names(arch)
     # threads of small factorisations lose more by waiting than they gain
     with nullcontext() if count > MOST_ROWS else one_blas_thread():
         network = _Network.of(problem, archs, ridge)
@@ -156,6 +156,19 @@ def forecast_problem(
     halved = half_of_the_columns(problem, result.estimator, network.ridge, network.arch, judged)
     better = found[table[0].name] if table[0].name != wanted else None
     return dataclasses.replace(result, columns_halved=halved, best=better)
+
+
+def _names(arch: str | Sequence[str]) -> Sequence[str]:
+    names = [arch] if isinstance(arch, str) else arch
+    if (
+        not isinstance(names, Sequence)
+        or not names
+        or not all(isinstance(one, str) for one in names)
+    ):
+        raise ValueError(
+            f"arch = {arch!r}: must be the name of a network, such as 'fc:2:erf', or several names"
+        )
+    return names
 
 
 @dataclass(frozen=True)

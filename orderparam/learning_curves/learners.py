@@ -237,6 +237,8 @@ def kernel_of(arch: str) -> Kernel:
     program compiled for one serves the next: columns of zeros, with the scale of x.x'/input_dim
     restored, and rows that are cut off again. The matrices of most tables are small, and those of
     `orderparam.kernels.on_host` need no program at all."""
+    if not isinstance(arch, str):
+        raise ValueError(f"arch = {arch!r}: must be the name of a network, such as 'fc:2:erf'")
     at_once = on_host(arch)
 
     def kernel(first: np.ndarray, second: np.ndarray | None) -> np.ndarray:

@@ -136,19 +136,35 @@ def table_of(file: str, missing: Sequence[str] = ()) -> "pd.DataFrame":
     return read_frame(path, missing=missing).drop(columns="(row)", errors="ignore")
 
 
-def from_dataset(data: Dataset, task: str | None) -> Problem:
-    """A problem from a data set. Every image is centred and normalised to |x|^2 = input_dim, which
-    removes its contrast; other arrays are treated as tables of numbers."""
+def from_dataset(
+    data: Dataset, task: str | None, groups: np.ndarray | None = None, ordered: bool = False
+) -> Problem:
+    """A problem from a data set. The mean image is subtracted, and every image normalised to |x|^2
+    = input_dim, which removes its contrast; other arrays are treated as tables of numbers.
+
+    groups: (example,) labels of examples that belong together. ordered: whether the examples are in
+    the order of time.
+    """
     task = task or _task(data.labels, data.class_names, data.name)
     chosen, targets = apply_task(data, task)
     values, classes = _in_units(data, task, chosen, targets)
+    codes = None if groups is None else _numbered(groups[targets.rows])
     name = data.name.partition("/")[2] or data.name
     if chosen.image_shape is not None:
         ready = normalise(centre(chosen))
         inputs = ready.inputs
-        notes = (f"{chosen.examples} images, centred and normalised one by one",)
+        notes = (f"{chosen.examples} images: the mean image is subtracted, and each is normalised",)
         return Problem(
-            inputs, values, data.name, (name,), classes, notes=notes, task=task, dataset=ready
+            inputs,
+            values,
+            data.name,
+            (name,),
+            classes,
+            codes,
+            ordered,
+            notes=notes,
+            task=task,
+            dataset=ready,
         )
     import pandas as pd
 
@@ -160,6 +176,8 @@ def from_dataset(data: Dataset, task: str | None) -> Problem:
         data.name,
         (name,),
         classes,
+        codes,
+        ordered,
         columns=encoding.columns,
         encoding=encoding,
         task=task,
@@ -234,7 +252,7 @@ def from_frame(
     if not len(inputs.columns):
         raise ValueError(f"{title}: there is no column besides the target")
     encoding = fit_encoding(inputs)
-    codes = None if groups is None else np.unique(rows[groups].astype(str), return_inverse=True)[1]
+    codes = None if groups is None else _numbered(rows[groups])
     return Problem(
         encoding(inputs),
         values,
@@ -250,13 +268,33 @@ def from_frame(
     )
 
 
+def _numbered(groups: "pd.Series | np.ndarray") -> Int[np.ndarray, "example"]:
+    """Groups numbered from 0."""
+    return np.unique(groups.astype(str), return_inverse=True)[1]
+
+
 def from_arrays(
     X: Any, y: Any, task: str | None = None, groups: Any = None, time: Any = None
 ) -> Problem:
     """A problem from arrays or frames: X (example, input), images (example, height, width[,
-    channel]) or a data frame; y (example,) numbers or words, or (example, output) numbers."""
+    channel]) or a data frame; y (example,) numbers or words, or (example, output) numbers.
+
+    Raises `ValueError` for shapes that do not fit.
+    """
     import pandas as pd
 
+    for what, values in {"groups": groups, "time": time}.items():
+        if values is not None and np.ndim(values) != 1:
+            raise ValueError(
+                f"{what} has shape {np.shape(values)}: must be (example,), one for each example"
+            )
+    if np.ndim(y) not in (1, 2):
+        raise ValueError(f"y has shape {np.shape(y)}: must be (example,) or (example, output)")
+    if not isinstance(X, pd.DataFrame) and not np.asarray(X).ndim:
+        raise ValueError(
+            f"X is one {type(X).__name__}: must be an array (example, input) or a data frame; of a "
+            "sparse matrix give X.toarray()"
+        )
     labels = (
         y
         if isinstance(y, pd.DataFrame)
@@ -265,10 +303,7 @@ def from_arrays(
         else None
     )
     if not isinstance(X, pd.DataFrame) and np.ndim(X) > 2:
-        images = np.asarray(X)
-        flat, one = images.reshape(len(images), -1), np.asarray(y)
-        codes, class_names = (one, None) if one.dtype.kind in "biuf" else _words(one)
-        return from_dataset(Dataset(flat, codes, "images", images.shape[1:], class_names), task)
+        return _from_images(np.asarray(X), np.asarray(y), task, groups, time)
     frame = X.copy() if isinstance(X, pd.DataFrame) else pd.DataFrame(np.asarray(X))
     if not frame.index.is_unique:
         frame = frame.reset_index(drop=True)
@@ -298,6 +333,34 @@ def from_arrays(
         "(groups)" if groups is not None else None,
         "(time)" if time is not None else None,
         "data",
+    )
+
+
+def _from_images(
+    images: np.ndarray, labels: np.ndarray, task: str | None, groups: Any, time: Any
+) -> Problem:
+    import pandas as pd
+
+    for what, values in {"groups": groups, "time": time}.items():
+        if values is None:
+            continue
+        if len(values) != len(images):
+            raise ValueError(
+                f"{what} has {len(values)} rows, X has {len(images)}: must be one for each example"
+            )
+        if gaps := int(pd.isna(np.asarray(values)).sum()):
+            raise ValueError(f"{what} lacks {counted(gaps, 'value')}: must be known for each image")
+    if time is not None and len(labels) == len(images):
+        order = np.argsort(
+            moments(pd.Series(np.asarray(time), name="time")).to_numpy(), kind="stable"
+        )
+        images, labels = images[order], labels[order]
+        groups = None if groups is None else np.asarray(groups)[order]
+    codes, class_names = (labels, None) if labels.dtype.kind in "biuf" else _words(labels)
+    flat = images.reshape(len(images), -1)
+    data = Dataset(flat, codes, "images", images.shape[1:], class_names)
+    return from_dataset(
+        data, task, None if groups is None else np.asarray(groups), time is not None
     )
 
 

@@ -9,12 +9,14 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.utils.estimator_checks import check_estimator
 
 import orderparam as op
 from orderparam.learning_curves import KernelForecaster, from_arrays, from_file
 from orderparam.learning_curves.choice import Candidate
-from orderparam.learning_curves.learners import Exact, Large, kernel_of
+from orderparam.learning_curves.comparison import compare_learners, half_of_the_columns
+from orderparam.learning_curves.learners import Exact, Large, kernel_of, learner
 from orderparam.learning_curves.problem import Problem
 
 ARCH = "fc:1:relu"
@@ -364,6 +366,13 @@ def test_a_table_of_words_gaps_and_dates(tmp_path):
         ),
         (dict(X=table(60)[0], y=table(60)[1], orders=1), "orders = 1"),
         (dict(X=table(60)[0], y=table(60)[1], arch="fc:1:rule"), "rule"),
+        (dict(X=table(60)[0], y=table(60)[1], arch=[]), r"arch = \[\]: must be the name"),
+        (dict(X=table(60)[0], y=table(60)[1], arch=3), "arch = 3: must be the name"),
+        (dict(X=sparse.eye_array(50), y=np.arange(50.0)), r"X is one dia_array: .* X.toarray\(\)"),
+        (dict(X=np.eye(50), y=np.zeros((50, 1, 1))), r"y has shape \(50, 1, 1\): must be"),
+        (dict(X=np.eye(50), y=np.arange(50.0), time=np.eye(50)), r"time has shape \(50, 50\)"),
+        (dict(X=np.ones((50, 2, 2)), y=np.arange(50.0), groups=[1, 2]), "groups has 2 rows"),
+        (dict(X=np.ones((9, 2, 2)), y=np.arange(9.0), time=[np.nan] * 9), "time lacks 9 values"),
     ],
 )
 def test_what_cannot_be_forecast_is_refused_in_one_line(arguments, message):
@@ -387,6 +396,44 @@ def test_images_are_normalised_one_by_one():
     images = np.random.default_rng(0).random((50, 4, 4))
     problem = from_arrays(images, np.arange(50) % 2)
     assert np.allclose((problem.inputs**2).sum(axis=1), 16)
+
+
+def test_groups_and_times_of_images_hold_for_the_images_that_are_used():
+    images, times = np.random.default_rng(0).random((60, 4, 4)), np.arange(60.0)[::-1]
+    labels, groups = np.arange(60) % 3, np.repeat(["b", "a", "c"], 20)
+    problem = from_arrays(images, labels, "0-vs-2", groups, times)
+    used = np.flatnonzero(labels != 1)[::-1]  # in the order of time
+    assert problem.ordered
+    assert problem.groups.tolist() == np.repeat([1, 0, 2], 20)[used].tolist()
+    assert (problem.values[:, 0] > 0).tolist() in ((labels[used] == k).tolist() for k in (0, 2))
+    centred = (images[used] - images[used].mean(axis=0)).reshape(-1, 16)
+    assert np.allclose(problem.inputs / centred, (problem.inputs / centred)[:, :1])
+
+
+def test_images_of_known_groups_are_forecast_for_other_groups():
+    random = np.random.default_rng(0)
+    groups = np.repeat(np.arange(20), 5)
+    images = random.normal(size=(20, 4, 4))[groups] + 0.3 * random.normal(size=(100, 4, 4))
+    y = random.normal(size=20)[groups]
+    alike = op.forecast(images, y, arch=ARCH, compare=False)
+    with pytest.warns(UserWarning, match="held-out other groups"):
+        apart = op.forecast(images, y, arch=ARCH, compare=False, groups=groups)
+    assert alike.leave_one_out < 0.2 < 0.8 < apart.leave_one_out
+
+
+def test_a_network_that_is_no_name_is_refused_by_the_estimator():
+    with pytest.raises(ValueError, match="arch = 3: must be the name of a network"):
+        KernelForecaster(arch=3).fit(*table(50))
+
+
+def test_half_of_the_columns_is_the_same_with_an_error_that_is_known():
+    problem = from_arrays(*table(100))
+    found = learner(ARCH, problem.inputs, problem.targets)
+    judged = compare_learners(problem, found, 0.1, ARCH, {})
+    for one in judged:
+        with_known = half_of_the_columns(problem, one.estimator, 0.1, ARCH, one)
+        anew = half_of_the_columns(problem, one.estimator, 0.1, ARCH)
+        assert with_known == pytest.approx(anew, rel=1e-9)
 
 
 def test_the_estimator_is_one_of_scikit_learns():

@@ -60,13 +60,20 @@ def check_kinks(value: Any) -> None:
     that is not smooth in a place that its kinks do not name. Functions of this package, whose
     averages have tests, are not searched.
 
-    Raises `ValueError`.
+    Raises `ValueError`, also for a function without a hash, for which nothing can be compiled.
     """
     function, given = getattr(value, "function", None), getattr(value, "kinks", None)
     if function is None or given is None or not hasattr(value, "two_point"):
         return
     if str(getattr(function, "__module__", "")).startswith("orderparam."):
         return
+    try:
+        hash(function)
+    except TypeError as error:
+        raise ValueError(
+            f"an object of {type(function).__name__} has no hash ({error}): give a plain function, "
+            "such as a lambda that calls it, or make its class a frozen dataclass"
+        ) from error
     missing = rough_places(function).beside(given)
     if missing.jumps or missing.kinks:
         every = sorted({*given, *missing.jumps, *missing.kinks})

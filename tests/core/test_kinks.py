@@ -1,5 +1,7 @@
 """Kinks and jumps of a person's function."""
 
+import dataclasses
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -79,6 +81,21 @@ def test_unnamed_kinks_are_refused(given, message):
         RandomNetwork([[1.0, 0.5]], activation=given)
     with pytest.raises(ValueError, match=message):
         Nonlinearity(given)
+
+
+@dataclasses.dataclass
+class Steep:
+    slope: float
+
+    def __call__(self, z):
+        return jnp.tanh(self.slope * z)
+
+
+def test_a_function_without_a_hash_is_refused_in_plain_words():
+    with pytest.raises(ValueError, match=r"an object of Steep has no hash .*: give a plain funct"):
+        RandomNetwork([[1.0, 0.5]], activation=Steep(2.0))
+    steep = Steep(2.0)
+    RandomNetwork([[1.0, 0.5]], activation=lambda z: steep(z))
 
 
 @pytest.mark.parametrize(

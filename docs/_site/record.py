@@ -3,7 +3,7 @@ run, and the figure."""
 
 import io
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -207,7 +207,7 @@ def record(finished: Comparison, state: str, caption: str) -> dict[str, Any]:
         },
         "points": {
             kind: {
-                name: sum(curve[name] for curve in curves if curve["kind"] == kind)
+                name: sum(curve[name] for curve in curves if _kind(curve) == kind)
                 for name in ("points", "failed", "unconverged")
             }
             for kind in ("theory", "experiment")
@@ -219,6 +219,11 @@ def record(finished: Comparison, state: str, caption: str) -> dict[str, Any]:
         },
         "agreement": list(_rows(finished)),
     }
+
+
+def _kind(curve: Mapping[str, Any]) -> str:
+    """What a curve of a summary counts as."""
+    return "theory" if curve.get("same_data") else str(curve["kind"])
 
 
 def _rows(finished: Comparison) -> Iterator[dict[str, Any]]:

@@ -37,6 +37,10 @@ def agreement(
     beside `X`), and 0 for other theories. The error of a deviation is sqrt(standard_error^2 +
     theory_error^2).
 
+    A theory with the dimension `seed` is one on the training set of each run. It is compared run by
+    run: `theory_value` and `mean` are those of the runs in which both converged, and
+    `standard_error` is the error of their mean difference.
+
     relative_deviation is mean / theory - 1, and resolution is the error of the deviation over
     |theory|. Where the theory is smaller than a millionth of its largest value at the measured
     points, the denominator of both is that largest value.
@@ -78,11 +82,18 @@ def _compared(theory: xr.Dataset, measured: xr.Dataset, name: str) -> xr.Dataset
             or (dim not in theory.coords and size != measured.sizes[dim])
         ):
             return None
-    mean, scatter, own, runs = pooled_runs(measured, name)
-    value = _at(theory, name, mean)
+    if "seed" in theory[name].dims:
+        each = _at(theory, name, measured[name])
+        apart = measured.assign({name: measured[name] - each})
+        deviation, scatter, own, runs = pooled_runs(apart, name)
+        value = each.where(_converged(apart, name)).mean("seed")
+        mean = value + deviation
+    else:
+        mean, scatter, own, runs = pooled_runs(measured, name)
+        value = _at(theory, name, mean)
+        deviation = mean - value
     if not value.notnull().any():
         return None
-    deviation = mean - value
     by_scatter = scatter.notnull() & ~(own >= scatter)
     error = xr.where(by_scatter, scatter, own)
     enough = ~by_scatter | (runs >= ENOUGH_RUNS)
@@ -113,6 +124,12 @@ def _compared(theory: xr.Dataset, measured: xr.Dataset, name: str) -> xr.Dataset
             "resolution": both / scale,
         }
     )
+
+
+def _converged(measured: xr.Dataset, name: str) -> xr.DataArray:
+    """True for the runs that count: finite and converged."""
+    counts = measured[name].notnull()
+    return counts & (measured["status"] != UNCONVERGED) if "status" in measured else counts
 
 
 def run_deviations(measured: xr.Dataset, name: str, like: xr.DataArray) -> np.ndarray:

@@ -17,9 +17,9 @@ class Comparison:
     """A finished study.
 
     datasets: key of a curve -> its data set, with the attributes `label`, `facets`, `kind`
-    ("theory" or "experiment"), `baseline`, `function` and `system`. agreement: key of an experiment
-    -> observable -> table (see `agreement`). `summary` is the content of `summary.json`; `figure()`
-    draws the figure.
+    ("theory" or "experiment"), `baseline`, `same_data`, `function` and `system`. agreement: key of
+    an experiment -> observable -> table (see `agreement`). `summary` is the content of
+    `summary.json`; `figure()` draws the figure.
     """
 
     study: Study
@@ -64,18 +64,23 @@ class Comparison:
             )
 
 
+def is_measured(data: xr.Dataset) -> bool:
+    """True for the curve of an experiment that is not a theory on the training sets of the runs."""
+    return bool(data.attrs["kind"] == "experiment" and not data.attrs.get("same_data"))
+
+
 def agreements(
     datasets: Mapping[str, xr.Dataset], observables: Sequence[str]
 ) -> dict[str, dict[str, xr.Dataset]]:
     """The agreement of every experiment among the curves with the theories whose facets agree with
-    its own."""
-    theories = {name: data for name, data in datasets.items() if data.attrs["kind"] == "theory"}
+    its own. A theory on the training sets of the runs (`same_data`) is no experiment."""
+    measurements = {name: data for name, data in datasets.items() if is_measured(data)}
+    theories = {name: data for name, data in datasets.items() if name not in measurements}
     tables = {}
-    for name, measured in datasets.items():
-        if measured.attrs["kind"] == "experiment":
-            facets = measured.attrs["facets"]
-            beside = {
-                key: data for key, data in theories.items() if agree(data.attrs["facets"], facets)
-            }
-            tables[name] = agreement(beside, measured, observables)
+    for name, measured in measurements.items():
+        facets = measured.attrs["facets"]
+        beside = {
+            key: data for key, data in theories.items() if agree(data.attrs["facets"], facets)
+        }
+        tables[name] = agreement(beside, measured, observables)
     return tables

@@ -22,6 +22,11 @@ class Curve:
 
     baseline: drawn for orientation only (a fixed kernel beside the theory of a learned one); its
     difference from the measurement is listed separately and never counts as a disagreement.
+
+    same_data: a theory that is evaluated on the training set of every run, by a function of a key
+    that draws the same training set as the experiment does with this key. It is drawn with the
+    experiments, but it is no measurement: the experiments are compared with it run by run, so that
+    the scatter of training sets cancels.
     """
 
     label: str
@@ -33,6 +38,7 @@ class Curve:
     paired: tuple[str, ...] = ()
     facets: Mapping[str, Any] = field(default_factory=dict)
     baseline: bool = False
+    same_data: bool = False
 
     @property
     def is_experiment(self) -> bool:

@@ -127,6 +127,7 @@ def load(out: str | Path) -> Comparison:
                     "the summary anew"
                 )
             data.attrs = {attribute: record[attribute] for attribute in _ATTRIBUTES}
+            data.attrs["same_data"] = record.get("same_data", False)
             curves[name] = data
         chosen = find(summary["study"]) if is_registered(summary["study"]) else absent(summary)
         parameters = chosen.parameters(settings=summary["parameters"])

@@ -117,7 +117,11 @@ def compare(
                 results[curve.key] = points()
             role = "experiment" if curve.is_experiment else "theory"
             results[curve.key].attrs.update(
-                label=curve.label, facets=curve.facets, kind=role, baseline=curve.baseline
+                label=curve.label,
+                facets=curve.facets,
+                kind=role,
+                baseline=curve.baseline,
+                same_data=curve.same_data,
             )
             if store is not None:
                 checksums[curve.key] = fingerprint(store)

@@ -44,7 +44,15 @@ def summary_of(
             {
                 **{
                     name: data.attrs[name]
-                    for name in ("label", "facets", "kind", "baseline", "function", "system")
+                    for name in (
+                        "label",
+                        "facets",
+                        "kind",
+                        "baseline",
+                        "same_data",
+                        "function",
+                        "system",
+                    )
                 },
                 "grid": {
                     str(dim): data[dim].values.tolist()

@@ -47,7 +47,11 @@ def marks_sentence(drawn: Mapping[str, xr.Dataset]) -> str:
         sentences.append("Marks: one run.")
     if any(data.attrs["baseline"] for data in drawn.values()):
         sentences.append("Thin grey: for orientation.")
-    states = [data["status"].values.ravel() for data in measured if "status" in data]
+    states = [
+        data["status"].values.ravel()
+        for data in measured
+        if "status" in data and not data.attrs.get("same_data")
+    ]
     left_out, among = (sum(map(count, states)) for count in (_unconverged, np.size))
     if left_out:
         sentences.append(

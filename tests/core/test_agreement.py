@@ -15,8 +15,10 @@ from orderparam.comparison.agreement import (
     probability_by_chance,
     summary,
 )
+from orderparam.comparison.comparison import agreements
 from orderparam.comparison.table import tables
 from orderparam.running.estimate import estimate
+from orderparam.running.program import DONE, UNCONVERGED
 
 
 def _measured(values):
@@ -339,3 +341,37 @@ def test_a_small_shift_of_every_point_is_systematic():
     printed = _printed(agreement({"theory": theory}, measured, ["error"]), measured)
     assert f"theory: rms z {wrong['rms_z']:.2f} at 30 points" in printed
     assert "systematic" in printed
+
+
+def test_a_theory_on_the_training_set_of_each_run_is_compared_run_by_run():
+    scatter = np.random.default_rng(0).normal(size=(2, 8))  # of the training sets
+    own = 1e-3 * np.random.default_rng(1).normal(size=(2, 8))
+    theory = _measured(5 + scatter)
+    measured = _measured(5 + scatter + own + [[0.0], [0.01]])
+    theory["status"] = (("n", "seed"), np.full((2, 8), DONE))
+    theory["status"][0, 0] = UNCONVERGED
+    measured["status"] = (("n", "seed"), np.full((2, 8), DONE))
+    table = agreement({"theory": theory}, measured, ["error"])["error"].isel(theory=0)
+    assert table["runs"].values.tolist() == [7, 8]
+    apart = (measured["error"] - theory["error"]).values
+    np.testing.assert_allclose(
+        table["mean"] - table["theory_value"], [apart[0, 1:].mean(), apart[1].mean()]
+    )
+    np.testing.assert_allclose(table["standard_error"][1], apart[1].std(ddof=1) / np.sqrt(8))
+    np.testing.assert_allclose(table["theory_value"][0], (5 + scatter[0, 1:]).mean())
+    assert abs(float(table["z"][0])) < 3 < abs(float(table["z"][1]))
+
+
+def test_a_theory_on_the_data_of_the_runs_is_no_measurement():
+    kinds = {"line": ("theory", False), "runs": ("experiment", False), "own": ("experiment", True)}
+    curves = {}
+    for name, (kind, same_data) in kinds.items():
+        data = _measured([[1.0, 2.0, 3.0, 4.0]] * 2)
+        if kind == "theory":
+            data = data.mean("seed")
+        curves[name] = data.assign_attrs(
+            kind=kind, same_data=same_data, facets={}, baseline=False, label=name
+        )
+    found = agreements(curves, ["error"])
+    assert list(found) == ["runs"]
+    assert found["runs"]["error"]["theory"].values.tolist() == ["line", "own"]

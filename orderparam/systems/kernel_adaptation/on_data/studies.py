@@ -149,23 +149,27 @@ def _scaling_panels(p: Mapping[str, Any]) -> list[Freehand]:
 
 @study(
     "relu-scaling",
-    title="Relu networks learn the even part of a target, which a merely rescaled kernel does not "
-    "learn",
+    title="Adapted weights on a relu network's own training set predict how much of the odd and of "
+    "the even part it learns; a rescaled kernel learns hardly any of the even part",
     source=_FEATURES,
     panels=_scaling_panels,
     columns=3,
-    caption="Relu network, $d = {input_dim}\\beta$, $N = {width}\\beta$, $y = z {absolute:+g} (|z| "
-    "- E|z|)$, $T = 0.1/\\chi$, variance of $\\sqrt{{N}}a$ $1/\\chi$, $\\chi$ = {chi}, $E|w|^2$ = "
-    "1. Filled: networks. Open, shifted sideways: theories on the same training sets; adapted "
-    "weights have their full distribution, by {particles} particles. Line: adapted weights "
-    "averaged over data, with the effective ridge.",
+    caption="Relu network with $d = {input_dim}\\beta$ inputs and $N = {width}\\beta$ hidden units "
+    "of weights $w$ and read-outs $a$; target $y = z {absolute:+g} (|z| - E|z|)$ of one direction "
+    "$z$ of the inputs, $n$ examples. $R_1$, $R_2$: learned shares of its first and second Hermite "
+    "component. Temperature $0.1/\\chi$, prior variance of $\\sqrt{{N}}a$ $1/\\chi$, $\\chi$ = "
+    "{chi}, $E|w|^2$ = 1. Filled: networks. Open, shifted sideways: theories on the same training "
+    "sets; {particles} particles represent the distribution of adapted weights. Line: adapted "
+    "weights averaged over data, with the effective ridge.",
     seconds=(120, 7200),
     observables=("output",),
     gallery={"seeds": 16},
     full={"betas": (0.125, 0.25, 0.5, 1.0), "particles": 3000, "seeds": 16, "draws": 600},
     explained=(
-        "The line is averaged over data, of which there are few for each input; the theories on "
-        "the networks' own training sets are shown as marks."
+        "The line is averaged over data, of which there are few for each input, and is too high. "
+        "The difference of networks and particles on the same training sets is at most 0.0004 in "
+        "the output along h_1 and between 0.0008 and 0.0021, with errors of 0.0004 to 0.0006, "
+        "along h_2, where networks have 0.06 to 0.13."
     ),
 )
 def relu_scaling(
@@ -200,5 +204,10 @@ def relu_scaling(
     full_law = partial(adapted_weights_on_data, particles=particles, warmup=150, samples=300)
     for label, theory in {**_THEORIES, _PARTICLES: full_law}.items():
         yield Curve(
-            label, partial(solved_on_drawn_data, theory=theory), system, measured, seeds=seeds
+            label,
+            partial(solved_on_drawn_data, theory=theory),
+            system,
+            measured,
+            seeds=seeds,
+            same_data=True,
         )

@@ -355,6 +355,7 @@ def relu_adaptation(
         system,
         measured,
         seeds=seeds,
+        same_data=True,
     )
 
 

@@ -1,6 +1,8 @@
 """Learning with fixed features: identities of the theory, the minimiser, and experiments against
 theory."""
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -34,6 +36,7 @@ from orderparam.systems.random_features import (
     spectral_learning,
     state_evolution,
 )
+from orderparam.systems.random_features.best_ridge import best_ridges
 from orderparam.systems.random_features.forecast import forecast_features
 from orderparam.systems.random_features.pool import gaussian_clone
 
@@ -132,6 +135,21 @@ def test_the_best_ridge_is_a_minimum_for_any_loss_and_objective():
     for factor in (0.98, 1.02):
         near = THEORY(system.with_(ridge=best.ridge * factor)).classification_error
         assert float(best.classification_error) < float(near)
+
+
+@pytest.mark.parametrize("loss", ["square", "logistic"])
+def test_best_ridges_found_on_the_host_are_those_of_the_theory(loss):
+    rng = np.random.default_rng(1)
+    matrix = rng.standard_normal((300, 20)) * np.geomspace(1, 0.1, 20)
+    y = np.sign(matrix[:, 0] + 0.5 * rng.standard_normal(300))
+    pool = FeaturePool.from_data(matrix, y, 10, 1.0, loss=loss)
+    objective = "test_error" if loss == "square" else "test_loss"
+    found = best_ridges(pool, np.array([40, 100]), objective)
+    told = sweep(partial(optimal_ridge, objective=objective), pool, {"n_train": [40, 100]})
+    assert found["converged"].all()
+    for name in found.data_vars:
+        # the bisection of losses that are iterated ends at 1e-9 in ln ridge
+        np.testing.assert_allclose(found[name], told[name], rtol=1e-8, atol=1e-9, err_msg=name)
 
 
 @pytest.mark.parametrize(("examples", "features"), [(120, 40), (40, 120)])

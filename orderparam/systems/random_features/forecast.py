@@ -6,7 +6,6 @@ import dataclasses
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from orderparam.learning_curves.problem import Problem, from_dataset, from_file,
 from orderparam.losses import loss as find_loss
 from orderparam.running.estimate import estimate
 from orderparam.running.sweep import sweep
+from orderparam.systems.random_features.best_ridge import best_ridges
 from orderparam.systems.random_features.classes import (
     ClassPool,
     class_asymptotics,
@@ -30,7 +30,7 @@ from orderparam.systems.random_features.classes import (
 )
 from orderparam.systems.random_features.experiment import learn_pool
 from orderparam.systems.random_features.pool import FeaturePool
-from orderparam.systems.random_features.theory import asymptotics, optimal_ridge
+from orderparam.systems.random_features.theory import asymptotics
 
 LARGEST_POOL, MOST_FEATURES, FEWEST = 4000, 4000, 60
 MEASURED, DRAWN = 6, 25  # training sizes
@@ -176,13 +176,10 @@ def forecast_features(
     learn = learn_classes if classes else learn_pool
     sizes = np.unique(np.geomspace(10, len(order) / 2, MEASURED).astype(int))
     grid = np.unique(np.append(np.geomspace(10, len(order) / 2, DRAWN if square else 0), sizes))
-    theory: Any = asymptotics
     if ridge is None:
-        theory = partial(optimal_ridge, objective="test_error" if square else "test_loss")
-    with warnings.catch_warnings():
-        if ridge is None:  # the warning below says what this means for the data
-            warnings.filterwarnings("ignore", ".*did not converge")
-        predicted = sweep(theory, pool, {"n_train": grid.tolist()}, progress=progress)
+        predicted = best_ridges(pool, grid, "test_error" if square else "test_loss")
+    else:
+        predicted = sweep(asymptotics, pool, {"n_train": grid.tolist()}, progress=progress)
     useless = int((~predicted["converged"]).sum())
     if ridge is None and useless:
         warnings.warn(

@@ -24,6 +24,7 @@ SYSTEMS = [
     PatchNetwork(20.0, 4.0, 10.0, 100.0, 0.1, hermite_target({1: 1.0})),
     NetworkOnData(*DATA, 20.0, 0.1),
     DeepNetworkOnData(*DATA, 20.0, 0.1),
+    DeepNetworkOnData(X[:3], X[:3, 0], TEST, TEST[:, 0], 20.0, 0.1, activation="linear"),
     ConvolutionalOnData(*teacher_data(5, 3, groups=2, group=2, patch_dim=3), 20.0, 0.1),
 ]
 # few draws, long enough to say that they converged

@@ -11,9 +11,11 @@ from orderparam.systems.kernel_adaptation import (
     TwoLayerNetwork,
     adapted_weights,
     deep_gaussian_layers,
+    exact_linear_network,
     gaussian_weights,
     hermite_target,
 )
+from orderparam.systems.proportional import FullyConnected, linear_layers
 
 LINEAR = PatchNetwork(10, 2, 200, 10, 0.01, hermite_target({1: 1.0}), 0.01, activation="linear")
 CUBIC = PatchNetwork(50, 1, 1000, 100, 0.01, hermite_target({1: 1.0, 3: 0.1}), 0.01, modes=(1, 3))
@@ -34,6 +36,75 @@ def test_three_layers_of_erf_units():
         trace = np.trace(found.preactivations[0]) / 40
         reached = [found.action, found.train_learnability, found.spread, found.on_target[0], trace]
         np.testing.assert_allclose(reached, values, rtol=3e-7)
+
+
+def linear(width, widths=(1.0, 1.5)) -> DeepNetworkOnData:
+    random = np.random.default_rng(1)
+    x = random.standard_normal((30, 12))
+    y = x @ random.standard_normal(12) / np.sqrt(12) * 1.3
+    return DeepNetworkOnData(
+        *(x[:10], y[:10], x[10:], y[10:]),
+        width=width,
+        temperature=0.05,
+        readout_variance=0.8,
+        weight_variance=0.7,
+        hidden_variance=1.6,
+        relative_widths=widths,
+        activation="linear",
+    )
+
+
+def test_linear_layers_are_those_of_the_scale_of_their_kernel():
+    """The average over weights is that of `proportional`, which has a kernel for every layer."""
+    system, widths = linear(20.0), np.array([20.0, 30.0])
+    found = exact_linear_network(system)
+    data = (system.inputs, system.targets, system.test_inputs, system.test_targets)
+    known = linear_layers(
+        FullyConnected(
+            *data,
+            width=widths,
+            temperature=0.05,
+            weight_variance=np.array([0.7, 1.6]),
+            readout_variance=0.8,
+            depth=2,
+            activation="linear",
+        )
+    )
+    x, y = system.inputs, system.targets
+    prior = y @ x @ x.T @ y
+    along = [y @ x @ found.covariance @ x.T @ y / prior, found.on_target[0] * (y @ y) / prior]
+    reached = [found.scale, found.test_error, along[0], along[1] * 12 / 0.7 / 1.6]
+    expected = [known.scales[0], known.test_bias, *known.on_target]
+    np.testing.assert_allclose(reached, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("widths", [(1.0,), (1.0, 1.5)])
+def test_gaussian_layers_are_exact_for_linear_units_in_mean_field_scaling(widths):
+    """At T and read-out variance proportional to 1/N the scale of the kernel and the output are
+    sharp as N grows, and both averages have the same limit. The exact one approaches it as 1/N,
+    which two widths extrapolate."""
+
+    def at(width):
+        return linear(width, widths).scaling(width / 20)
+
+    found = deep_gaussian_layers(at(1e12))
+    near, far = exact_linear_network(at(1e5)), exact_linear_network(at(1e6))
+    assert bool(found.converged)
+    assert bool(near.converged)
+    assert bool(far.converged)
+    for field in ("mean", "train_mean", "covariance", "on_target"):
+        one, ten = getattr(near, field), getattr(far, field)
+        np.testing.assert_allclose(ten, getattr(found, field), atol=2e-5)
+        np.testing.assert_allclose((10 * ten - one) / 9, getattr(found, field), atol=1e-8)
+
+
+def test_gaussian_layers_have_the_first_correction_of_linear_units():
+    """At fixed T the covariances agree to the order 1/N, so that the difference falls as 1/N^2."""
+    gaps = []
+    for width in (1e3, 1e4):
+        found, exact = deep_gaussian_layers(linear(width)), exact_linear_network(linear(width))
+        gaps.append(float(np.max(np.abs(found.covariance - exact.covariance))))
+    assert gaps[0] == pytest.approx(100 * gaps[1], rel=0.1)
 
 
 LOOPS = {

@@ -115,6 +115,14 @@ def test_wide_networks_keep_their_kernels():
         assert values == pytest.approx(np.ones(2), abs=1e-5)
 
 
+def test_wide_networks_that_adapt_strongly_have_the_scale_of_the_saddle_point():
+    """In mean-field scaling the scale keeps its distance from one, and becomes sharp."""
+    system = network(width=1e5, depth=1, readout_variance=2e-4, temperature=2e-5)
+    expected = float(np.ravel(finite_width(system, closure="common").order_parameters)[0])
+    assert expected > 1.1
+    assert integrated_width(system).scale == pytest.approx(expected, rel=1e-4)
+
+
 def test_closed_form_is_the_limit_of_large_sizes():
     """At fixed P/N the exact scale at a low temperature goes to the closed form as 1/N."""
     gaps = []

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
         deep_adapted_layers,
         sampled_deep_network,
     )
+    from orderparam.systems.kernel_adaptation.deep.linear import (
+        LinearNetworkOnData,
+        exact_linear_network,
+    )
     from orderparam.systems.kernel_adaptation.deep.model import DeepNetworkOnData
     from orderparam.systems.kernel_adaptation.deep.theory import (
         DeepPrediction,

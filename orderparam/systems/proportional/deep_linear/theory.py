@@ -26,25 +26,18 @@ Sompolinsky).
 
 from typing import Any
 
-import equinox as eqx
-import jax
 import jax.numpy as jnp
-from jax.scipy.special import gammaln, logsumexp
+from jax.scipy.special import logsumexp
 from jaxtyping import Array, Bool, Float
 
 from orderparam.core.needs import equal
 from orderparam.core.result import Result
 from orderparam.core.verb import theory
-from orderparam.kernels.common_scale import Eigenbasis, minima
+from orderparam.kernels.random_scale import AtScale, ScaleDensity
 from orderparam.solve.root import decreasing_root
 from orderparam.systems.proportional.deep import ONE_OUTPUT, prior_basis
 from orderparam.systems.proportional.model import FullyConnected
 from orderparam.systems.proportional.results import IntegratedNetwork, log_evidence, losses
-
-_NODES = 1025
-# Half width of the grid in standard deviations of log p. The left tail of the density of t = log p,
-# exp(N t / 2), is longer than that of a normal law.
-_REACH = 16.0
 
 
 class LinearLayers(Result):
@@ -79,112 +72,6 @@ class PredictedLayers(LinearLayers):
     converged: Bool[Array, ""]
 
 
-class ScaleDensity(eqx.Module):
-    """The prior densities of log q_1 .. log q_L on grids around the saddle point, each multiplied
-    by exp(-shift log q_l), so that it peaks in the middle of its grid."""
-
-    offsets: Float[Array, "node"]
-    log_parameters: Float[Array, "layer"]
-    shift: Float[Array, ""]
-    logs: Float[Array, "layer node"]
-
-    @classmethod
-    def of(
-        cls, basis: Eigenbasis, temperature: Float[Array, ""], widths: Float[Array, "layer"]
-    ) -> "ScaleDensity":
-        """The densities around the saddle point of a network on its data."""
-        centre = jax.tree.map(
-            lambda x: x[0], minima(basis.eigenvalues, basis.power, temperature, widths)
-        )
-        at = jax.lax.stop_gradient(centre.order_parameters)
-        shift = (
-            jnp.min(widths) * (jax.lax.stop_gradient(jnp.exp(centre.log_scale[None])[0]) - 1) / 2
-        )
-        deviation = jnp.sqrt(jnp.sum(2 / (widths * at)))
-        x = _REACH * deviation * jnp.linspace(-1.0, 1.0, _NODES)
-
-        def tilted(width: Float[Array, ""], parameter: Float[Array, ""]) -> Float[Array, "node"]:
-            t = jnp.log(parameter) + x
-            return (
-                width / 2 * (t - jnp.exp(t))
-                - shift * t
-                + width / 2 * jnp.log(width / 2)
-                - gammaln(width / 2)
-            )
-
-        return cls(x, jnp.log(at), shift, jax.vmap(tilted)(widths, at))
-
-    @property
-    def step(self) -> Float[Array, ""]:
-        """Distance between two neighbouring nodes of the grid."""
-        return self.offsets[1] - self.offsets[0]
-
-    @property
-    def log_scale(self) -> Float[Array, "node"]:
-        """Values of log p at the nodes."""
-        return jnp.sum(self.log_parameters) + self.offsets
-
-    def log_prior(self, exponents: Float[Array, "layer"]) -> Float[Array, "node"]:
-        """The logarithm of the density of log p times E[ prod_l q_l^(exponent l) | p ]."""
-        logs = self.logs + exponents[:, None] * (self.log_parameters[:, None] + self.offsets)
-        peaks = jnp.max(logs, axis=1)
-        density = jnp.exp(logs[0] - peaks[0])
-        for one, peak in zip(logs[1:], peaks[1:]):
-            density = jnp.convolve(density, jnp.exp(one - peak), mode="same") * self.step
-        return jnp.log(jnp.maximum(density, 1e-300)) + jnp.sum(peaks) + self.shift * self.log_scale
-
-
-class _AtScale(eqx.Module):
-    """Averages over the Gaussian process of kernel p K given the data, at every node p."""
-
-    scales: Float[Array, "node"]
-    spectrum: Float[Array, "node train"]
-    basis: Eigenbasis
-    temperature: Float[Array, ""]
-
-    @classmethod
-    def of(
-        cls, scales: Float[Array, "node"], basis: Eigenbasis, temperature: Float[Array, ""]
-    ) -> "_AtScale":
-        spectrum = temperature + scales[:, None] * basis.eigenvalues
-        return cls(scales, spectrum, basis, temperature)
-
-    @property
-    def targets(self) -> Float[Array, "train"]:
-        return self.basis.targets[:, 0]
-
-    @property
-    def log_likelihood(self) -> Float[Array, "node"]:
-        """The log likelihood log N(y; 0, T + p K) without the power of 2 pi."""
-        return -jnp.sum(jnp.log(self.spectrum) + self.basis.power / self.spectrum, axis=1) / 2
-
-    @property
-    def means(self) -> Float[Array, "node test"]:
-        """Mean of f at the test points."""
-        return (self.scales[:, None] * self.targets / self.spectrum) @ self.basis.rows.T
-
-    @property
-    def variances(self) -> Float[Array, "node test"]:
-        """Variance of f at the test points."""
-        explained = (self.scales[:, None] ** 2 / self.spectrum) @ (self.basis.rows**2).T
-        return jnp.maximum(self.scales[:, None] * self.basis.diagonal - explained, 0.0)
-
-    @property
-    def train_variances(self) -> Float[Array, "node train"]:
-        """Variances T pK / (T + pK) of f along the eigenvectors of K."""
-        return self.temperature * self.scales[:, None] * self.basis.eigenvalues / self.spectrum
-
-    @property
-    def train_squares(self) -> tuple[Float[Array, "node"], Float[Array, "node"]]:
-        """<(y . f)^2> and <|f|^2> over the training set."""
-        means = self.scales[:, None] * self.basis.eigenvalues * self.targets / self.spectrum
-        own = self.train_variances
-        return (
-            (means @ self.targets) ** 2 + own @ self.basis.power,
-            jnp.sum(means**2 + own, axis=1),
-        )
-
-
 @theory(needs=ONE_OUTPUT)
 def integrated_width(system: FullyConnected) -> IntegratedNetwork:
     r"""Prediction of a fully connected network with one output, averaged over the scale of its
@@ -216,7 +103,7 @@ def integrated_width(system: FullyConnected) -> IntegratedNetwork:
     """
     basis, temperature = prior_basis(system), jnp.asarray(system.temperature)
     density = ScaleDensity.of(basis, temperature, system.widths)
-    given = _AtScale.of(jnp.exp(density.log_scale), basis, temperature)
+    given = AtScale.of(jnp.exp(density.log_scale), basis, temperature)
     # One number p multiplies the whole kernel, so that the posterior over networks is an average of
     # Gaussian processes over p.
     log_posterior = density.log_prior(jnp.zeros(system.depth)) + given.log_likelihood
@@ -296,7 +183,7 @@ def linear_layers(system: FullyConnected) -> PredictedLayers:
     """
     basis, temperature, depth = prior_basis(system), jnp.asarray(system.temperature), system.depth
     density = ScaleDensity.of(basis, temperature, system.widths)
-    given = _AtScale.of(jnp.exp(density.log_scale), basis, temperature)
+    given = AtScale.of(jnp.exp(density.log_scale), basis, temperature)
     # row l - 1 contains ones for the layers l .. L, because p_l is the product of their q
     above = jnp.triu(jnp.ones((depth, depth)))
     plain = density.log_prior(jnp.zeros(depth)) + given.log_likelihood
@@ -377,7 +264,7 @@ def zero_temperature_layers(system: FullyConnected) -> PredictedLayers:
     found = decreasing_root(excess, jnp.asarray(-300.0), jnp.asarray(300.0), (widths, fit))
     parameters = 1 + (jnp.exp(found.value) - least) / widths
     scales = jnp.cumprod(parameters[::-1])[::-1]
-    given = _AtScale.of(scales[:1], basis, jnp.zeros(()))
+    given = AtScale.of(scales[:1], basis, jnp.zeros(()))
     bias = jnp.mean((system.test[1][:, 0] - given.means[0]) ** 2)
     variance = jnp.mean(given.variances[0])
     along, whole = given.train_squares

@@ -12,7 +12,7 @@ import xarray as xr
 from orderparam.comparison import Comparison
 from orderparam.plotting.measured import mean_and_error
 from orderparam.plotting.style import COLOURS, DASHES, GREY, MARKERS, ink
-from orderparam.systems.kernel_adaptation.two_layers.experiment import FAR
+from orderparam.systems.kernel_adaptation.two_layers.experiment import EDGES, FAR
 
 OVERLAP = r"$\rho = w\cdot w_*$"
 
@@ -129,3 +129,66 @@ def draw_chains(axes: Any, comparison: Comparison) -> None:
         xlabel=rf"neurons with $|\rho| > {FAR:g}$, of {comparison.parameters['width']}",
         ylabel="spread of a chain",
     )
+
+
+_CENTRE = 0.45  # largest |rho| of the fit to the density at the centre
+
+
+def central_curvature(data: xr.Dataset, prior: float) -> xr.DataArray:
+    """Curvature of the logarithm of the density at rho = 0, with the sign reversed and divided by
+    that of the prior, whose variance is `prior`: 1 at the prior, negative where the density has two
+    maxima.
+
+    It is 2b of the fit of a - b rho^2 + c rho^4 to the logarithm of the density in bins at |rho| <
+    0.45, with the density as weight, for theories and networks alike.
+    """
+    width = EDGES[1] - EDGES[0]
+    centres = (EDGES[1:] + EDGES[:-1]) / 2
+    inside = np.abs(centres) < _CENTRE
+    rho = centres[inside]
+    powers = np.stack([np.ones_like(rho), -(rho**2) / 2, rho**4], axis=1)
+
+    def curvature(density: np.ndarray) -> float:
+        root = np.sqrt(density)
+        fit = np.linalg.lstsq(powers * root[:, None], np.log(density) * root, rcond=None)
+        return prior * float(fit[0][1])
+
+    if "bin_centre" in data:
+        measured = data["density"].isel(direction=0)
+        return xr.apply_ufunc(
+            lambda all_bins: curvature(all_bins[inside]) if all_bins.any() else np.nan,
+            measured,
+            input_core_dims=[["bin"]],
+            vectorize=True,
+        )
+    parts = rho + width / 2 * np.array([[-1.0], [0.0], [1.0]])  # Simpson's rule over a bin
+
+    def of_theory(at: xr.Dataset) -> float:
+        return curvature(np.array([1, 4, 1]) / 6 @ _density(at, parts, prior))
+
+    (along,) = data["spread"].dims
+    found = [of_theory(data.isel({along: number})) for number in range(data.sizes[along])]
+    return xr.DataArray(found, {along: data[along]}, [along])
+
+
+def draw_passage(axes: Any, comparison: Comparison) -> None:
+    """Draw the densities along the target at the numbers of examples `shown`, of the theory that
+    gives the density and of the networks."""
+    p = comparison.parameters
+    (theory,) = (data for data in comparison.theories().values() if "log_density" in data)
+    (runs,) = comparison.experiments().values()
+    centres = runs["bin_centre"].values.reshape(-1, runs.sizes["bin"])[0]
+    rho = np.linspace(-1.1, 1.1, 441)
+    lines: list[Any] = []
+    for number, examples in enumerate(p["shown"]):
+        look: dict[str, Any] = {"color": COLOURS[number]}
+        line = theory.sel(n_train=examples, method="nearest")
+        lines += axes.plot(rho, _density(line, rho, np.nan), linestyle=DASHES[number], **look)
+        at = runs.sel(n_train=examples)
+        measured = at["density"].isel(direction=0).where(at["converged"])
+        mean, error = (part.ravel() for part in mean_and_error(measured))
+        look |= {"fmt": MARKERS[number], "markersize": 2}
+        axes.errorbar(centres, mean, np.nan_to_num(error), **look)
+    axes.set(xlim=(rho[0], rho[-1]), ylim=(0, None), xlabel=OVERLAP)
+    axes.set_ylabel("density of the weights")
+    axes.legend(lines, [f"$n$ = {examples:g}" for examples in p["shown"]], fontsize=6)

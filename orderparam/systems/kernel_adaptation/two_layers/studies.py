@@ -15,8 +15,10 @@ from orderparam.systems.kernel_adaptation.on_data.experiment import (
     solved_on_drawn_data,
 )
 from orderparam.systems.kernel_adaptation.two_layers.densities import (
+    central_curvature,
     draw_chains,
     draw_densities,
+    draw_passage,
     draw_phase_densities,
     neurons_outside,
 )
@@ -38,6 +40,8 @@ _FEATURES = (
     "Rubin, Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer, Helias 2025, arXiv 2502.03210"
 )
 _BOTH = "Rubin, Seroussi, Ringel 2024, arXiv 2310.03789; Rubin et al. 2025, arXiv 2502.03210"
+
+_ADAPTED = "adapted weights (GMFL)"
 
 _LEARNABILITY = Panel(
     "n_train",
@@ -97,57 +101,88 @@ def staircase(
     yield from _theories_and_network(system, np.geomspace(30, 3e5, 21), n_train, seeds, draws)
 
 
+def _passage_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
+    prior = p["weight_variance"] / p["input_dim"]
+    curvature = "curvature at the centre / prior", partial(central_curvature, prior=prior)
+    return [
+        _LEARNABILITY,
+        Panel("n_train", "spread", log="xy"),
+        Panel("n_train", curvature, log="x", reference=[horizontal(0.0)]),
+        Freehand(draw_passage),
+    ]
+
+
 @study(
     "staircase-mean-field",
     title=(
-        "With 400 examples mean-field networks of 50 inputs learn three quarters of the linear "
-        "part of their target, and a tenth of the cubic part with the wrong sign"
+        "Near 90 examples the weights of mean-field networks of 1,000 units pass from one maximum "
+        "of their density to two, as in theory"
     ),
     source=_GROKKING,
-    panels=[_LEARNABILITY, Freehand(partial(draw_densities, reach=0.6), "largest $n$")],
-    caption=_STAIRCASE_CAPTION
-    + " In theory neurons specialise at $n$ of order $10^4$, beyond the range shown.",
-    explained=(
-        "The theory is the leading order in the number of units and averages over data. A fifth of "
-        "the chains had not mixed and are omitted; the others differ from the theory by up to 7 %. "
-        "No control separates the causes."
-    ),
-    seconds=(150, 7200),
-    observables=("output",),
-    gallery={"n_train": (100, 200, 400, 1000), "draws": 400},
-    full={
+    panels=_passage_panels,
+    columns=3,
+    caption=r"""
+        Erf units, $d$ = {input_dim} inputs, $N$ = {width} units with weights $w$ and read-outs $a$,
+        $n$ examples of $y = He_1 {cubic:+g} He_3$ of $w_*\cdot x$; mean-field scaling: temperature
+        {scaled_temperature}$/N$, variance of $\sqrt{{N}}a$ {scaled_readout_variance}$/N$;
+        $E|w|^2$ = {weight_variance}. Learnability of $h_p$: the share of the part $He_p$ that is
+        learned, negative where it has the wrong sign. Spread: variance of $\rho = w\cdot w_*$ over
+        that of the prior. Curvature: $2b$ of the fit $a - b\rho^2 + c\rho^4$ to the logarithm of
+        the density of $\rho$ at $|\rho| < 0.45$; where it is negative the density has two maxima.
+        GMFL: weights of any distribution; VGA: Gaussian weights; GP: infinitely many units.
+        Theories are averaged over data (effective ridge). Of every network one chain starts from
+        the prior and one with all units along $\pm w_*$.
+    """,
+    seconds=(100, 4800),
+    observables=("output", "spread", "norm"),
+    gallery={
         "width": 1000,
-        "temperature": 0.1,
-        "readout_variance": 0.1,
-        "n_train": (100, 400, 1600),
-        "seeds": 8,
-        "draws": 500,
+        "n_train": (46, 70, 84, 98, 125, 165),
+        "shown": (46, 84, 165),
+        "seeds": 16,
+    },
+    full={
+        "width": 4000,
+        "n_train": (46, 70, 84, 98, 125, 165, 350),
+        "shown": (46, 84, 165),
+        "seeds": 32,
+        "draws": 300,
     },
 )
 def staircase_mean_field(
-    input_dim: int = 50,
+    input_dim: int = 6,
     width: int = 200,
     cubic: float = 0.05,
-    temperature: float = 0.5,
-    readout_variance: float = 0.5,
+    scaled_temperature: float = 7.5,
+    scaled_readout_variance: float = 0.15,
     weight_variance: float = 0.5,
-    n_train: tuple[int, ...] = (100, 400),
+    n_train: tuple[int, ...] = (46, 125),
+    shown: tuple[int, ...] = (46, 125),
     seeds: int = 4,
     draws: int = 120,
 ) -> Iterator[Curve]:
-    """Curves of a network in mean-field scaling, temperature = readout_variance = 100/N. In this
-    scaling the theories of adapting weights do not depend on N."""
+    """Curves of a network in mean-field scaling, in which the theories of adapting weights do not
+    depend on N. Densities are drawn at `shown`, values of `n_train`."""
     target = hermite_target({1: 1.0, 3: cubic})
     system = TwoLayerNetwork(
-        input_dim, width, 100, temperature, target, readout_variance, weight_variance
+        input_dim,
+        width,
+        100,
+        scaled_temperature / width,
+        target,
+        scaled_readout_variance / width,
+        weight_variance,
     )
-    *theories, network = _theories_and_network(
-        system, np.geomspace(30, 2000, 13), n_train, seeds, draws
-    )
-    consistent = partial(adapted_weights, ridge_kind="self-consistent")
-    yield from theories
-    yield Curve("adapted weights, self-consistent ridge", consistent, system, theories[0].over)
-    yield network
+    line = {"n_train": between((25.0, 350.0, *n_train), 40)}
+    for label, theory in (
+        ("infinitely wide (GP)", gaussian_process),
+        ("Gaussian weights (VGA)", gaussian_weights),
+        (_ADAPTED, adapted_weights),
+    ):
+        averaged = partial(theory, ridge_kind="effective")
+        yield Curve(label, averaged, system, line, baseline=theory is gaussian_process)
+    sampler = partial(sampled_network, samples=draws, warmup=draws // 2)
+    yield Curve("sampled network", sampler, system, {"n_train": n_train}, seeds=seeds)
 
 
 def _theories_and_network(

@@ -161,9 +161,9 @@ def finite_width_depth(
         "errors deviate by up to 1.5 %, train errors by up to 2.4 %. At T = 0.1 four of 16 runs of "
         "gradient descent did not converge, and their test errors are larger. Control: with 80 "
         "units and 80 images, which is the same P/N, the test error at T = 0.01 is 4.5(2) % above "
-        "the theory and the train error 13.7(2) % below it. The deviations therefore do not "
-        "vanish with the width alone: the images have 64 pixels, and the theory, which only "
-        "rescales the kernel, gets worse as there are more images for each pixel."
+        "the theory and the train error 13.7(2) % below it, so that the deviations do not vanish "
+        "with the width alone. There are then more images than the 64 pixels; whether this is the "
+        "reason was not tested."
     ),
 )
 def finite_width_temperature(

@@ -7,11 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 import xarray as xr
 
-from orderparam.comparison import Curve, study
+from orderparam.comparison import Comparison, Curve, study
 from orderparam.data import apply_task, centre, load, normalise
 from orderparam.kernels.spectrum import Spectrum
 from orderparam.networks.fully_connected import fully_connected
-from orderparam.plotting import Panel
+from orderparam.plotting import Freehand, Panel
+from orderparam.plotting.measured import dots
+from orderparam.plotting.style import COLOURS, ink
 from orderparam.systems.learning_from_models.experiment import drawn_generations, drawn_labels
 from orderparam.systems.learning_from_models.model import ModelChain, PoolChain
 from orderparam.systems.learning_from_models.theory import best_labels, generation_errors
@@ -307,6 +309,31 @@ def weak_to_strong(
             yield from _along(system, name, marks, seeds, facets)
 
 
+def draw_best_ridges(axes: Any, comparison: Comparison) -> None:
+    """Draw the error after the last model against the ridge, and mark the smallest one of each
+    theory."""
+    label, last = LAST
+    (*measured,) = comparison.experiments(panel="ridge").values()
+    for number, theory in enumerate(comparison.theories(panel="ridge").values()):
+        ridge, error = theory["ridge"].values, np.ravel(last(theory))
+        axes.plot(ridge, error, color=COLOURS[number])
+        near = int(np.argmin(error)) + np.arange(-1, 2)
+        best = _lowest(np.log(ridge[near]), np.log(error[near]))
+        axes.plot(*np.exp(best), "|", color=ink(), markersize=14, zorder=2.5)
+        text, look = f"$T$ = {np.exp(best[0]):.2f}", {"textcoords": "offset points", "ha": "center"}
+        axes.annotate(text, np.exp(best), (0, -18), fontsize=8, **look)
+        runs = measured[number]
+        dots(axes, runs["ridge"], last(runs), 0, colour=COLOURS[number], filled=True)
+    axes.set(xscale="log", yscale="log", xlabel="ridge $T$", ylabel=label)
+    axes.set_ylim(0.6 * axes.get_ylim()[0], None)
+
+
+def _lowest(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The lowest point of the parabola through three points."""
+    c, b, a = np.polynomial.polynomial.polyfit(x, y, 2)
+    return np.array([-b / (2 * a), c - b**2 / (4 * a)])
+
+
 @study(
     "covariate-shift",
     title=(
@@ -315,8 +342,16 @@ def weak_to_strong(
     ),
     source="derived here; Patil, Du, Tibshirani 2024 (arXiv:2404.01233)",
     panels=[
-        Panel("n_train", LAST, by="inputs", where={"panel": "examples"}, log="xy", fit="n"),
-        Panel("ridge", LAST, by="inputs", where={"panel": "ridge"}, log="xy"),
+        Panel(
+            "n_train",
+            LAST,
+            by="inputs",
+            where={"panel": "examples"},
+            log="xy",
+            fit="n",
+            ylim=(2e-5, None),
+        ),
+        Freehand(draw_best_ridges),
     ],
     columns=2,
     caption=r"""
@@ -325,7 +360,7 @@ def weak_to_strong(
         have the variances $\lambda'_i$ (colours; $i^{{-2}}$ is no shift). Left: ridge {ridge}, no
         noise; exponents of fits to the marks with 95 % intervals, in brackets those of the theory
         over the same $n$. Right: {examples} examples with label noise {noise}; measured at one
-        ridge in a decade.
+        ridge in a decade; strokes: smallest errors of the theory, with their ridges.
     """,
     seconds=(30, 300),
     gallery={"seeds": 64},

@@ -196,6 +196,18 @@ def binary_perceptron_plane(resolution: int = 16, most_samples: float = 2.4) -> 
 BATCH = ("hebb", "pseudo-inverse", "maximal stability")
 ONLINE = ("hebb", "rosenblatt", "adaline", "optimal")
 
+# where the name of a rule stands at its line
+_BATCH_PLACES: dict[str, Any] = {
+    "hebb": 3.0,
+    "pseudo-inverse": 1.02,
+    "maximal stability": (2.4, "below"),
+}
+_ONLINE_PLACES: dict[str, Any] = {
+    "rosenblatt": 1.5,
+    "adaline": (np.inf, "right"),
+    "optimal": (6.0, "below"),
+}
+
 
 @study(
     "perceptron-rules",
@@ -222,13 +234,23 @@ ONLINE = ("hebb", "rosenblatt", "adaline", "optimal")
             log="xy",
             where={"part": part},
             title=title,
+            xlabel=r"examples per weight $\alpha = n/N$",
+            text={"hebb": "Hebb", "rosenblatt": "Rosenblatt", "adaline": "Adaline"},
+            beside=places,
+            xlim=(None, 40) if part == "online" else None,
         )
-        for part, title in (("batch", "all examples at once"), ("online", "each example once"))
+        for part, title, places in (
+            ("batch", "all examples at once", _BATCH_PLACES),
+            ("online", "each example once", _ONLINE_PLACES),
+        )
     ],
     caption=r"""
         Labels $y=\mathrm{{sign}}(w_0\cdot x)$ of a teacher $w_0$ with $N$ weights; $N$ =
         {input_dim} (left) and {stream_dim} (right, learning rate {rate}). Lines: theory for
-        $N\to\infty$. Grey: mean error of all students without training errors.
+        $N\to\infty$. Hebb: sum of $y x$; pseudo-inverse: the shortest least-squares fit of
+        $w\cdot x$ to $y$; maximal stability: the largest smallest $y\, w\cdot x/|w|$; Rosenblatt: $y x$ is
+        added after an error; Adaline: a gradient step on $(y - w\cdot x)^2$; optimal: the largest
+        mean gain of overlap in each step. Grey: mean error of all students without training errors.
     """,
 )
 def perceptron_rules(

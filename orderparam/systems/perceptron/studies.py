@@ -247,8 +247,8 @@ _ONLINE_PLACES: dict[str, Any] = {
     caption=r"""
         Labels $y=\mathrm{{sign}}(w_0\cdot x)$ of a teacher $w_0$ with $N$ weights; $N$ =
         {input_dim} (left) and {stream_dim} (right, learning rate {rate}). Lines: theory for
-        $N\to\infty$. Hebb: sum of $y x$; pseudo-inverse: the shortest least-squares fit of
-        $w\cdot x$ to $y$; maximal stability: the largest smallest $y\, w\cdot x/|w|$; Rosenblatt: $y x$ is
+        $N\to\infty$. Hebb: sum of $y x$; pseudo-inverse: the shortest least-squares fit of $w\cdot
+        x$ to $y$; maximal stability: the largest smallest $y\, w\cdot x/|w|$; Rosenblatt: $y x$ is
         added after an error; Adaline: a gradient step on $(y - w\cdot x)^2$; optimal: the largest
         mean gain of overlap in each step. Grey: mean error of all students without training errors.
     """,

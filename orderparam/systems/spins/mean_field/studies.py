@@ -38,13 +38,22 @@ BRANCHES = {"stable": "along", "metastable": "against"}  # branch -> where the d
     full={"spins": (100, 1000, 10_000), "large": 20_000, "sweeps": 4000, "seeds": 8},
     columns=2,
     panels=lambda p: [
-        Panel("temperature", "absolute_magnetisation", by="spins", where={"part": "order"}),
+        Panel(
+            "temperature",
+            "absolute_magnetisation",
+            by="spins",
+            where={"part": "order"},
+            text={"infinite": r"$N\to\infty$"},
+            xlim=(None, 2.0),
+            beside=dict.fromkeys(p["spins"][:-1], (np.inf, "right")),
+        ),
         Panel(
             "temperature",
             "binder",
             by="spins",
             where={"part": "order"},
             reference=[horizontal(CRITICAL_BINDER, "$N\\to\\infty$, $T=1$")],
+            beside={p["spins"][-1]: (1.05, "below")},
         ),
         Panel(
             "order_parameter",
@@ -55,14 +64,25 @@ BRANCHES = {"stable": "along", "metastable": "against"}  # branch -> where the d
             by="temperature",
             where={"part": "landau"},
             xlabel="$m$",
+            title="theory alone",
+            xlim=(None, 1.4),
+            beside=dict.fromkeys(p["landau_temperatures"], (np.inf, "right")),
         ),
-        Panel("field", "magnetisation", by="branch", where={"part": "hysteresis"}),
+        Panel(
+            "field",
+            "magnetisation",
+            by="branch",
+            where={"part": "hysteresis"},
+            ylim=(-1.15, None),
+            beside={"stable": (0.2, "below"), "metastable": (0.1, "below"), "unstable": 0.1},
+            colours=dict.fromkeys((*BRANCHES, "unstable"), "#6A3D9A"),
+        ),
     ],
     caption=r"""
         The energy of $N$ spins is $H = -(\sum s)^2/2N - h\sum s$. Above, $h$ = 0: colours are $N$;
         lines are exact sums at every $N$, marks heat-bath dynamics, and the grey line is the limit
         $N\to\infty$. Below left, theory alone: colours are $T$; free energy $f$ of a state of
-        magnetisation $m$ (the Landau function) at $h = {tilt}$. Below right: colours are the stable
+        magnetisation $m$ (the Landau function) at $h = {tilt}$. Below right: the stable
         state (along the field), the metastable one (against it) and the unstable one between them;
         metastable and unstable states meet at the spinodal field. Marks: {large} spins at $T =
         {cold}$, started along and against the field, with {sweeps} sweeps each.

@@ -156,6 +156,9 @@ def draw_times(axes: Any, comparison: Comparison) -> None:
 
 def draw_residuals(axes: Any, comparison: Comparison) -> None:
     """Draw the residual risk against d: closed form, runs, and the exponents of both."""
+    from matplotlib.lines import Line2D
+
+    handles = []
     for number, delta in enumerate(comparison.parameters["deltas"]):
         theory, runs = _pair(comparison, delta=delta)
         slope, half = power_law(runs["input_dim"].values, runs["test_error"])
@@ -164,12 +167,21 @@ def draw_residuals(axes: Any, comparison: Comparison) -> None:
             theory["test_error"].values,
             np.zeros(theory.sizes["input_dim"]),
         )
-        axes.plot(theory["input_dim"], theory["test_error"], color=COLOURS[number])
+        colour = COLOURS[3 + number]  # the first three are dimensions
+        axes.plot(theory["input_dim"], theory["test_error"], color=colour)
         label = rf"$\delta = {delta:g}$: $d^{{{slope:.3f}\pm{half:.3f}}}$ [{exact:.3f}]"
-        dots(axes, runs["input_dim"], runs["test_error"], number, label, colour=COLOURS[number])
+        dots(axes, runs["input_dim"], runs["test_error"], number, colour=colour)
+        look: dict[str, Any] = {
+            "color": colour,
+            "marker": MARKERS[number],
+            "markerfacecolor": "white",
+        }
+        handles.append(Line2D([], [], label=label, **look))
+    axes.legend(handles=handles, loc="lower left", title="fit [closed form]")
     axes.set(
         xscale="log", yscale="log", xlabel="input dimension $d$", ylabel="residual risk $R_\\infty$"
     )
+    axes.set_ylim(0.3 * axes.get_ylim()[0], None)  # room for the legend
 
 
 def draw_deviations(axes: Any, comparison: Comparison) -> None:

@@ -76,7 +76,8 @@ SOURCE = "Nguyen and Barbier 2026"
 
 @study(
     "feature-staircase",
-    title="In theory features are learned one after the other, each with a jump of its overlap",
+    title="Features are learned one after the other: sampled posteriors have the overlaps of those "
+    "that the theory has learned, and nearly none with the next",
     source=SOURCE,
     seconds=(50, 600),
     observables=("overlap",),
@@ -115,11 +116,11 @@ SOURCE = "Nguyen and Barbier 2026"
         informed branch, the state that a start at the teacher reaches.
     """,
     explained=(
-        "None of the 16 runs converged (R-hat above 1.05), so that the marks do not test the "
-        "theory. Chains of 100 draws start at the teacher and have not lost the features that are "
-        "learned next: at n = 150 their overlap with the first feature is 0.46(7), where the "
-        "theory has no state that has learned it. The features that are learned in theory have "
-        "its overlaps."
+        "The theory is that of large dimensions, and there are 100. In the runs that converged "
+        "the features that the theory has learned have its overlaps to 3 %, and the feature that "
+        "is next has 0.07 to 0.18 where the theory has 0, because a small system learns it in some "
+        "data sets. Chains of 2,600 trajectories forget this feature too slowly in a third of the "
+        "runs, which did not converge; their overlaps with it are larger, up to 0.3."
     ),
 )
 def feature_staircase(

@@ -149,14 +149,17 @@ def central_curvature(data: xr.Dataset, prior: float) -> xr.DataArray:
     powers = np.stack([np.ones_like(rho), -(rho**2) / 2, rho**4], axis=1)
 
     def curvature(density: np.ndarray) -> float:
-        root = np.sqrt(density)
-        fit = np.linalg.lstsq(powers * root[:, None], np.log(density) * root, rcond=None)
+        seen = density > 0  # not where a bin is empty, or a run failed
+        if seen.sum() < powers.shape[1]:
+            return np.nan
+        root = np.sqrt(density[seen])
+        fit = np.linalg.lstsq(powers[seen] * root[:, None], np.log(density[seen]) * root)
         return prior * float(fit[0][1])
 
     if "bin_centre" in data:
         measured = data["density"].isel(direction=0)
         return xr.apply_ufunc(
-            lambda all_bins: curvature(all_bins[inside]) if all_bins.any() else np.nan,
+            lambda all_bins: curvature(all_bins[inside]),
             measured,
             input_core_dims=[["bin"]],
             vectorize=True,

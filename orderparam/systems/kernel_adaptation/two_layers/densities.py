@@ -159,7 +159,7 @@ def central_curvature(data: xr.Dataset, prior: float) -> xr.DataArray:
     if "bin_centre" in data:
         measured = data["density"].isel(direction=0)
         return xr.apply_ufunc(
-            lambda all_bins: curvature(all_bins[inside]),
+            lambda bins: curvature(bins[inside]) if len(bins) == len(inside) else np.nan,
             measured,
             input_core_dims=[["bin"]],
             vectorize=True,

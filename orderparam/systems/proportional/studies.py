@@ -316,7 +316,7 @@ def _units(data: Any) -> Any:
 @study(
     "finite-width-architectures",
     title=(
-        "Convolutional networks of 8 to 50 channels have a lower test error than their Gaussian "
+        "Convolutional networks of 8 to 100 channels have a lower test error than their Gaussian "
         "process, by less than the theory of their width says"
     ),
     source=AIUDI,
@@ -353,10 +353,10 @@ def _units(data: Any) -> Any:
         "chains": 8,
     },
     explained=(
-        "The theory is the limit of many channels at fixed P/N: test errors of the convolutional "
-        "network deviate by 12 % at 8 channels, 9 % at 20 and 6 % at 50; those of the dense "
-        "network agree. A quarter of the runs did not converge and are left out. Longer chains "
-        "were not run."
+        "The theory is the limit of many channels at fixed P/N. Test errors lie above it, less so "
+        "the more channels there are: at 8, 20, 50 and 100 by 12, 8.7, 5.9 and 4.0 % "
+        "(convolutional), by 6.7, 3.9, 1.7 and 1.0 % (locally connected) and by 3.0, 1.5, 1.0 and "
+        "0.7 % (fully connected), with errors below 0.4 %."
     ),
 )
 def finite_width_architectures(

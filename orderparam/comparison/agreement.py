@@ -84,9 +84,9 @@ def _compared(theory: xr.Dataset, measured: xr.Dataset, name: str) -> xr.Dataset
             return None
     if "seed" in theory[name].dims:
         each = _at(theory, name, measured[name])
-        apart = measured.assign({name: measured[name] - each})
-        deviation, scatter, own, runs = pooled_runs(apart, name)
-        value = each.where(_converged(apart, name)).mean("seed")
+        differences = measured.assign({name: measured[name] - each})
+        deviation, scatter, own, runs = pooled_runs(differences, name)
+        value = each.where(_converged(differences, name)).mean("seed")
         mean = value + deviation
     else:
         mean, scatter, own, runs = pooled_runs(measured, name)

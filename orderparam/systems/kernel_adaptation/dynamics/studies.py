@@ -144,7 +144,7 @@ def draw_selections(axes: Any, comparison: Comparison) -> None:
 @study(
     "grokking",
     title="A wide network fits its training set first and generalises later, as its features "
-    "adapt; equilibrium is not reached",
+    "adapt; from two starts it ends with one test error",
     source="Rubin, Seroussi, Ringel 2024, arXiv 2310.03789; Kumar, Bordelon, Gershman, Pehlevan "
     "2024, arXiv 2310.06110",
     panels=[Freehand(draw) for draw in (draw_errors, draw_component, draw_specialised)],
@@ -157,6 +157,9 @@ def draw_selections(axes: Any, comparison: Comparison) -> None:
     "theory of the equilibrium, averaged over data, which is too high where $n$ is a few $d$.",
     seconds=(50, 3600),
     observables=("output",),
+    explained="Networks from both starts end near a learnability of 0.66, where the theory, which is "
+    "averaged over data, has 0.81, and with 20 specialised neurons, where it has 16. No control was "
+    "run.",
     gallery={"duration": 30.0, "seeds": 16},
     full={
         "input_dim": 40,

@@ -157,9 +157,9 @@ def draw_selections(axes: Any, comparison: Comparison) -> None:
     "theory of the equilibrium, averaged over data, which is too high where $n$ is a few $d$.",
     seconds=(50, 3600),
     observables=("output",),
-    explained="Networks from both starts end near a learnability of 0.66, where the theory, which is "
-    "averaged over data, has 0.81, and with 20 specialised neurons, where it has 16. No control was "
-    "run.",
+    explained="Networks from both starts end near a learnability of 0.66, where the theory, which "
+    "is averaged over data, has 0.81, and with 20 specialised neurons, where it has 16. No control "
+    "was run.",
     gallery={"duration": 30.0, "seeds": 16},
     full={
         "input_dim": 40,

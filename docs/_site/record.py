@@ -102,7 +102,7 @@ def _columns(
     """The label of every theory in a table, whether it is a baseline, and its column."""
     for name in table["theory"].values:
         column = table.sel(theory=name)
-        vectors = run_deviations(finished.datasets[key], observable, column["z"])
+        vectors = run_deviations(finished.datasets[key], observable, column)
         label = str(finished.datasets[str(name)].attrs["label"])
         yield label, bool(column["baseline"]), (column, vectors)
 

@@ -29,9 +29,9 @@ def agreement(
     """Compares every theory with one measurement at the measured points: observable -> table.
 
     A table has the dimensions `theory` and those of the measured observable without `seed`:
-    `theory_value`, `theory_error`, `mean`, `standard_error` (see `estimate`), `runs`, `unconverged`
-    (runs that are left out because they did not converge), `mean_of_all` (with them), `z`,
-    `relative_deviation`, `resolution`, and `baseline` (theory).
+    `theory_value`, `theory_error`, `run_value`, `mean`, `standard_error` (see `estimate`), `runs`,
+    `unconverged` (runs that are left out because they did not converge), `mean_of_all` (with them),
+    `z`, `relative_deviation`, `resolution`, and `baseline` (theory).
 
     `theory_error` is the standard error of a theory that is evaluated by sampling (`X_uncertainty`
     beside `X`), and 0 for other theories. The error of a deviation is sqrt(standard_error^2 +
@@ -39,7 +39,8 @@ def agreement(
 
     A theory with the dimension `seed` is one on the training set of each run. It is compared run by
     run: `theory_value` and `mean` are those of the runs in which both converged, and
-    `standard_error` is the error of their mean difference.
+    `standard_error` is the error of their mean difference. `run_value` (with the dimension `seed`)
+    is its value for each run, and 0 for other theories.
 
     relative_deviation is mean / theory - 1, and resolution is the error of the deviation over
     |theory|. Where the theory is smaller than a millionth of its largest value at the measured
@@ -82,6 +83,7 @@ def _compared(theory: xr.Dataset, measured: xr.Dataset, name: str) -> xr.Dataset
             or (dim not in theory.coords and size != measured.sizes[dim])
         ):
             return None
+    each = xr.zeros_like(measured[name], float)
     if "seed" in theory[name].dims:
         each = _at(theory, name, measured[name])
         differences = measured.assign({name: measured[name] - each})
@@ -112,6 +114,7 @@ def _compared(theory: xr.Dataset, measured: xr.Dataset, name: str) -> xr.Dataset
         {
             "theory_value": value,
             "theory_error": blur.where(value.notnull()),
+            "run_value": each,
             "mean": mean,
             "standard_error": error,
             "runs": runs,
@@ -132,14 +135,16 @@ def _converged(measured: xr.Dataset, name: str) -> xr.DataArray:
     return counts & (measured["status"] != UNCONVERGED) if "status" in measured else counts
 
 
-def run_deviations(measured: xr.Dataset, name: str, like: xr.DataArray) -> np.ndarray:
-    """A vector for every measured point, in the order of `like`: the deviations of the converged
-    runs from their mean, over the root of their sum of squares.
+def run_deviations(measured: xr.Dataset, name: str, column: xr.Dataset) -> np.ndarray:
+    """A vector for every measured point, in the order of `column["z"]`: the deviations of the
+    converged runs from their mean, over the root of their sum of squares. Where the column of
+    `agreement` is that of a theory on the training set of each run, it is the differences from this
+    theory that deviate.
 
     The product of the vectors of two points is the correlation of these points over the runs. A
     vector is zero where the runs do not scatter.
     """
-    values = measured[name].astype(float)
+    like, values = column["z"], measured[name].astype(float) - column["run_value"]
     if "seed" not in values.dims:
         return np.zeros((like.size, 1))
     if "status" in measured and set(measured["status"].dims) <= set(values.dims):
@@ -224,7 +229,7 @@ def summary(tables: Mapping[str, xr.Dataset], measured: xr.Dataset) -> list[dict
             z, relative, resolution = (
                 part[name].values[np.isfinite(part[name].values)] for name in names
             )
-            vectors = run_deviations(measured, observable, part["z"])
+            vectors = run_deviations(measured, observable, part)
             independent = independent_points(vectors[np.isfinite(part["z"].values.ravel())])
             runs = part["runs"].values[np.isfinite((part["mean"] - part["theory_value"]).values)]
             records.append(

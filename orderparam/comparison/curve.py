@@ -40,6 +40,10 @@ class Curve:
     baseline: bool = False
     same_data: bool = False
 
+    def __post_init__(self) -> None:
+        if self.same_data and self.seeds is None:
+            raise ValueError(f"curve {self.label!r}: same_data needs seeds, those of the runs")
+
     @property
     def is_experiment(self) -> bool:
         return self.seeds is not None

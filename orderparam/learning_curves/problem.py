@@ -150,37 +150,21 @@ def from_dataset(
     values, classes = _in_units(data, task, chosen, targets)
     codes = None if groups is None else _numbered(groups[targets.rows])
     name = data.name.partition("/")[2] or data.name
+    of_kind: dict[str, Any]
     if chosen.image_shape is not None:
         ready = normalise(centre(chosen))
         inputs = ready.inputs
-        notes = (f"{chosen.examples} images: the mean image is subtracted, and each is normalised",)
-        return Problem(
-            inputs,
-            values,
-            data.name,
-            (name,),
-            classes,
-            codes,
-            ordered,
-            notes=notes,
-            task=task,
-            dataset=ready,
-        )
-    import pandas as pd
+        note = f"{chosen.examples} images: the mean image is subtracted, and each is normalised"
+        of_kind = {"notes": (note,), "dataset": ready}
+    else:
+        import pandas as pd
 
-    encoding = fit_encoding(pd.DataFrame(chosen.inputs))
-    inputs = encoding(pd.DataFrame(chosen.inputs))
+        frame = pd.DataFrame(chosen.inputs)
+        encoding = fit_encoding(frame)
+        inputs = encoding(frame)
+        of_kind = {"columns": encoding.columns, "encoding": encoding}
     return Problem(
-        inputs,
-        values,
-        data.name,
-        (name,),
-        classes,
-        codes,
-        ordered,
-        columns=encoding.columns,
-        encoding=encoding,
-        task=task,
+        inputs, values, data.name, (name,), classes, codes, ordered, task=task, **of_kind
     )
 
 

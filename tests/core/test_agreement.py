@@ -16,6 +16,7 @@ from orderparam.comparison.agreement import (
     summary,
 )
 from orderparam.comparison.comparison import agreements
+from orderparam.comparison.curve import Curve
 from orderparam.comparison.table import tables
 from orderparam.running.estimate import estimate
 from orderparam.running.program import DONE, UNCONVERGED
@@ -362,6 +363,19 @@ def test_a_theory_on_the_training_set_of_each_run_is_compared_run_by_run():
     assert abs(float(table["z"][0])) < 3 < abs(float(table["z"][1]))
 
 
+def test_points_are_independent_where_the_differences_from_the_theory_of_each_run_are():
+    """The runs at two points scatter together with their training sets, their differences from the
+    theory on these do not."""
+    sets, own = np.random.default_rng(0).normal(size=20), np.random.default_rng(1)
+    theory = _measured([5 + sets, 7 + sets])
+    measured = theory + 1e-3 * own.normal(size=(2, 20))
+    average = theory.mean("seed")
+    records = summary(agreement({"own": theory, "line": average}, measured, ["error"]), measured)
+    independent = {record["theory"]: record["independent_points"] for record in records}
+    assert independent["own"] > 1.7
+    assert independent["line"] < 1.1
+
+
 def test_a_theory_on_the_data_of_the_runs_is_no_measurement():
     kinds = {"line": ("theory", False), "runs": ("experiment", False), "own": ("experiment", True)}
     curves = {}
@@ -375,3 +389,8 @@ def test_a_theory_on_the_data_of_the_runs_is_no_measurement():
     found = agreements(curves, ["error"])
     assert list(found) == ["runs"]
     assert found["runs"]["error"]["theory"].values.tolist() == ["line", "own"]
+
+
+def test_a_theory_on_the_data_of_the_runs_needs_their_seeds():
+    with pytest.raises(ValueError, match="same_data needs seeds"):
+        Curve("own", len, None, {}, same_data=True)

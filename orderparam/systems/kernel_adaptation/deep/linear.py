@@ -10,11 +10,10 @@ weights of the first layer in units of their priors, and p_l = q_l .. q_L,
     <H_l>/v_l = (1 - 1/N_l) <H_(l-1)> / v_(l-1) + (1/N_l) <f f^T / p_l> / v_f,
 
 where v_l is the prior scale of the kernel of layer l, v_f that of the output, and H_0 / v_0 the
-kernel of the inputs. In the mean-field scaling, T and
-read-out variance proportional to 1/N at N -> infinity, p and f are sharp, and the averages are
-those of `deep_gaussian_layers`: for linear units the minimum over the pre-activations of a layer
-multiplies its kernel on the training set by q_l along one direction, so that the minimum over all
-layers is that of
+kernel of the inputs. In the mean-field scaling, T and read-out variance proportional to 1/N at
+N -> infinity, p and f are sharp, and the averages are those of `deep_gaussian_layers`: for linear
+units the minimum over the pre-activations of a layer multiplies its kernel on the training set by
+q_l along one direction, so that the minimum over all layers is that of
 
     sum_l N_l (q_l - log q_l) + y^T (T + q_1 .. q_L K)^{-1} y.
 

@@ -10,10 +10,6 @@ import numpy as np
 from orderparam.comparison import Curve, between, study
 from orderparam.plotting import Freehand, Panel, horizontal, slope
 from orderparam.systems.kernel_adaptation.network import hermite_target
-from orderparam.systems.kernel_adaptation.on_data.experiment import (
-    adapted_weights_on_data,
-    solved_on_drawn_data,
-)
 from orderparam.systems.kernel_adaptation.two_layers.densities import (
     central_curvature,
     draw_chains,
@@ -29,16 +25,12 @@ from orderparam.systems.kernel_adaptation.two_layers.examples_needed import (
 from orderparam.systems.kernel_adaptation.two_layers.experiment import FAR, sampled_network
 from orderparam.systems.kernel_adaptation.two_layers.fixed_shape import (
     gaussian_process,
-    kernel_scaling,
 )
 from orderparam.systems.kernel_adaptation.two_layers.gaussian_weights import gaussian_weights
 from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork, TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights
 
 _GROKKING = "Rubin, Seroussi, Ringel 2024, arXiv 2310.03789"
-_FEATURES = (
-    "Rubin, Fischer, Lindner, Dahmen, Seroussi, Ringel, Krämer, Helias 2025, arXiv 2502.03210"
-)
 _BOTH = "Rubin, Seroussi, Ringel 2024, arXiv 2310.03789; Rubin et al. 2025, arXiv 2502.03210"
 
 _ADAPTED = "adapted weights (GMFL)"
@@ -316,88 +308,6 @@ def adaptation_phases(
     temperatures = {"temperature": [t * math.sqrt(betas[0]) / chi for t in measured]}
     yield Curve(
         "sampled network", sampler, small, temperatures, seeds=seeds, facets={"scale": betas[0]}
-    )
-
-
-@study(
-    "relu-adaptation",
-    title="The theory of adapted weights on the network's own data predicts what a relu network "
-    "learns to 0.02; its average over data is mostly too high at n/d = 2 to 8",
-    source=_FEATURES,
-    panels=[
-        Panel(
-            "n_train",
-            "learnability",
-            facet="mode",
-            where={"mode": (1, 2)},
-            log="x",
-            xlim=(None, 300),
-            text={0: "$h_1$", 1: "$h_2$"},
-        )
-    ],
-    caption="Relu network, $d$ = {input_dim}, $N$ = {width}, $y = z {absolute:+g} (|z| - E|z|)$, "
-    "$z = w_*\\cdot x$; temperature and read-out variance $1/{chi:g}$, $E|w|^2$ = 1. Lines: "
-    "theories averaged over data, with the Hermite modes $h_0, h_1, h_2, h_4$. Learnability "
-    "of a mode: its coefficient in the output over that in the target. Particles: the theory of "
-    "adapted weights on each network's own data; {particles} particles represent the distribution "
-    "of weights. Three of the lines coincide for $h_1$.",
-    seconds=(130, 3600),
-    observables=("output",),
-    explained="On the same data sets the network's learnability minus that of the particles is "
-    "-0.012(1), -0.016(1), -0.015(1) for h_1 and -0.001(4), -0.007(3), 0.011(7) for h_2 at 24, 48 "
-    "and 96 examples: this is the control. The lines are averages over data that neglect how "
-    "data sets of one size differ; adapted weights with the effective ridge are nearest, 8 to "
-    "19 % too high, and 45 % for h_2 at 48 examples.",
-    gallery={"n_train": (24, 48, 96), "seeds": 16},
-    full={
-        "input_dim": 24,
-        "width": 188,
-        "chi": 30.0,
-        "n_train": (48, 96, 240, 480),
-        "particles": 752,
-        "seeds": 16,
-        "draws": 400,
-    },
-)
-def relu_adaptation(
-    input_dim: int = 12,
-    width: int = 40,
-    chi: float = 8.0,
-    absolute: float = 0.3,
-    n_train: tuple[int, ...] = (24, 42, 72),
-    particles: int = 160,
-    seeds: int = 4,
-    draws: int = 120,
-) -> Iterator[Curve]:
-    target = hermite_target({1: 1.0})
-    system = TwoLayerNetwork(
-        input_dim, width, 100, 1.0, target, absolute=absolute, activation="relu"
-    ).scaling(chi)
-    grid, measured = (
-        {"n_train": np.geomspace(min(n_train) / 1.2, 2000, 16).tolist()},
-        {"n_train": n_train},
-    )
-    on_data = partial(adapted_weights_on_data, particles=particles, warmup=150, samples=300)
-    yield Curve("infinitely wide (GP)", gaussian_process, system, grid, baseline=True)
-    yield Curve("rescaled kernel", kernel_scaling, system, grid)
-    yield Curve("Gaussian weights (VGA)", gaussian_weights, system, grid)
-    yield Curve("adapted weights", adapted_weights, system, grid)
-    yield Curve(
-        "adapted weights, effective ridge",
-        partial(adapted_weights, ridge_kind="effective"),
-        system,
-        grid,
-    )
-    yield Curve(
-        "sampled network", partial(sampled_network, samples=draws), system, measured, seeds=seeds
-    )
-    yield Curve(
-        "particles on the same data",
-        partial(solved_on_drawn_data, theory=on_data),
-        system,
-        measured,
-        seeds=seeds,
-        same_data=True,
     )
 
 

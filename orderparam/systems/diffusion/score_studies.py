@@ -137,8 +137,8 @@ def draw_ratio_of_times(axes: Any, comparison: Comparison) -> None:
 @study(
     "score-times",
     title=(
-        "In theory a score memorises latest when it has between half and three quarters as "
-        "many examples as features"
+        "In theory a score of 4 to 16 features per input memorises latest when it has between half "
+        "and three quarters as many examples as features"
     ),
     source=f"{SOURCE}; the times at any n/d and p/d are derived here",
     panels=[
@@ -181,7 +181,7 @@ def draw_ratio_of_times(axes: Any, comparison: Comparison) -> None:
     explained=(
         "The theory is that of infinite dimension, in which the maximum is at n/p = 0.71, 0.58 and "
         "0.52 for p = 4 d, 8 d and 16 d. In d = 40 the time of the least test loss is within 4 % "
-        "of the theory, that of half the gap within 19 %. The ratio of the times exceeds the "
+        "of the theory, that of half the gap within 20 %. The ratio of the times exceeds the "
         "theory by up to 22, 9 and 3 % in d = 15, 30 and 60. The fits a + b/d have the limits "
         "0.985(9), 0.994(5) and 0.968(7) for n = 3 d, 6 d and 24 d: with 24 d examples the excess "
         "falls faster than 1/d (by 2.5 and 2.9 times for twice the dimension), so that this limit "

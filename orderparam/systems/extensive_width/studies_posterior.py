@@ -138,8 +138,8 @@ def posterior_sampling(
 
 @study(
     "quadratic-specialisation",
-    title="With a quadratic component and 16 inputs errors lie up to 12 % above the theory, and "
-    "features specialise less than it predicts",
+    title="With a quadratic part in the activation and 16 inputs errors lie 1 to 12 % above the "
+    "theory, and mean overlaps of features up to 0.35 below it",
     source="Barbier, Camilli, Nguyen, Pastore and Skerk 2025, Statistical mechanics of "
     "extensive-width Bayesian neural networks",
     seconds=(95, 40000),

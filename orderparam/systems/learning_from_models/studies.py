@@ -338,7 +338,7 @@ def _lowest(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     "covariate-shift",
     title=(
         "On power laws a shift of the inputs changes the exponent of the learning curve, but "
-        "in theory hardly the best ridge"
+        "in theory leaves the best ridge at 0.10"
     ),
     source="derived here; Patil, Du, Tibshirani 2024 (arXiv:2404.01233)",
     panels=[
@@ -359,8 +359,8 @@ def _lowest(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         target coefficients $\beta_i$, $\lambda_i \beta_i^2 = i^{{-2}}$, $n$ examples. Test inputs
         have the variances $\lambda'_i$ (colours; $i^{{-2}}$ is no shift). Left: ridge {ridge}, no
         noise; exponents of fits to the marks with 95 % intervals, in brackets those of the theory
-        over the same $n$. Right: {examples} examples with label noise {noise}; measured at one
-        ridge in a decade; strokes: smallest errors of the theory, with their ridges.
+        over the same $n$. Right: {examples} examples with label noise of variance {noise}; measured
+        at one ridge in a decade; strokes: smallest errors of the theory, with their ridges.
     """,
     seconds=(30, 300),
     gallery={"seeds": 64},

@@ -212,8 +212,8 @@ _ONLINE_PLACES: dict[str, Any] = {
 @study(
     "perceptron-rules",
     title=(
-        "Maximal stability learns best from stored examples, the "
-        "optimal rule from a stream; the pseudo-inverse fails at n = N"
+        "Of these rules maximal stability learns best from stored examples, the optimal rule from "
+        "a stream; the pseudo-inverse fails at n = N"
     ),
     source="Opper, Kinzel, Kleinz, Nehl 1990; Kinouchi, Caticha 1992; Watkin, Rau, Biehl 1993",
     seconds=(50, 900),

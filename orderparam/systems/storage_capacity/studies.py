@@ -272,20 +272,21 @@ _STEPS = {"2 steps": "#6A3D9A"}  # a colour that no number of inputs has
         ),
     ],
     caption=r"""
-        The margin is zero. Left and centre: smallest fraction of errors. Marks are the minimum over
-        all couplings of $d$ inputs. The two theories (crosses in the centre) hold for many
-        inputs, one with replica symmetry and one with replica symmetry broken in 2 steps;
-        perceptrons of so few inputs cannot distinguish them. Right: mean fraction of errors at
-        temperature $T$; marks are measured by parallel tempering. Replica symmetry is unstable
-        below $T$ = 0.27.
+        Load $\alpha$: patterns per input; the margin is zero. Left and centre: smallest fraction of
+        errors. Marks are the minimum over all couplings of $d$ inputs. The two theories (crosses in
+        the centre) hold for many inputs, one with replica symmetry and one with replica symmetry
+        broken in 2 steps; perceptrons of so few inputs cannot distinguish them. Right: mean
+        fraction of errors at temperature $T$; marks are measured by parallel tempering. Replica
+        symmetry is unstable below $T$ = 0.27; the dashed line joins few temperatures and equals the
+        other one above.
     """,
     explained=(
-        "The theories are limits of many inputs. With 3 to 7 inputs the smallest number of errors "
-        "is larger than in theory, the more so the fewer the inputs, and the data cannot "
-        "distinguish the theories. At temperatures the deviation falls with the number of inputs, "
-        "to 4.2(5) % at T = 0.3 and 0.8(3) % at 0.5 with 40 inputs. At T = 0.2, where replica "
-        "symmetry is broken, it is 13 % with 20 and with 40 inputs; whether longer runs of "
-        "tempering have fewer errors was not tested."
+        "The theories are limits of many inputs. With 3 to 7 inputs the smallest number of errors"
+        " is larger than in theory, the more so the fewer the inputs, and the data cannot "
+        "distinguish the theories. At T = 0.3 and 0.5 the deviation falls with the number of "
+        "inputs, to 4.2(5) and 0.8(3) % with 40 inputs. At T = 0.2, where replica symmetry is "
+        "broken, it is 13 % with 20 and with 40 inputs; whether longer runs of tempering have "
+        "fewer errors was not tested."
     ),
 )
 def capacity_errors(

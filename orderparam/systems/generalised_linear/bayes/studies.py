@@ -259,6 +259,12 @@ def draw_thresholds(axes: Any, comparison: Comparison) -> None:
         mean square of a weight's, and errors below $10^{{-8}}$ are drawn there. Message passing has
         at most {max_steps} iterations.
     """,
+    explained=(
+        "State evolution is the limit of many weights, with a threshold of 0.36 at density 0.2. "
+        "With 1000 weights single runs at n/d = 0.37 and 0.38 do not find them, and the means of "
+        "0.017 and 0.004 are those of these runs; at 0.34 the error of 11 runs is 37 % too large, "
+        "within its error. No other dimension was measured."
+    ),
     gallery={
         "sample_ratios": (0.1, 0.2, 0.28, 0.32, 0.34, 0.37, 0.38, 0.4, 0.5),
         "max_steps": 3000,

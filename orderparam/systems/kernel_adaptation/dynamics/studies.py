@@ -154,12 +154,14 @@ def draw_selections(axes: Any, comparison: Comparison) -> None:
     "and one learning rate, temperature $T$ = {temperature}; prior variance of $\\sqrt{{N}}a$ "
     "{readout_variance}, $E|w|^2$ = 1. One unit of time is the relaxation time of the read-out "
     "under its weight decay alone. Means of {seeds} runs; bands are standard errors. Dotted: the "
-    "theory of the equilibrium, averaged over data, which is too high where $n$ is a few $d$.",
+    "theory of the equilibrium, averaged over data. Learnability of $h_2$: the coefficient of the "
+    "output on it.",
     seconds=(50, 3600),
     observables=("output",),
-    explained="Networks from both starts end near a learnability of 0.66, where the theory, which "
-    "is averaged over data, has 0.81, and with 20 specialised neurons, where it has 16. No control "
-    "was run.",
+    explained="Networks from both starts end near a learnability of 0.66, where the theory, which"
+    " is averaged over data, has 0.81; from the prior they end with 20 specialised "
+    "neurons, where it has 16. Whether the average over data is the cause was not "
+    "tested.",
     gallery={"duration": 30.0, "seeds": 16},
     full={
         "input_dim": 40,

@@ -125,8 +125,8 @@ def _edges(centres: np.ndarray, boundaries: tuple[float, ...]) -> np.ndarray:
 @study(
     "sgd-compute-frontier",
     title=(
-        "Random features and one pass of SGD: every width is the best one at some compute, and "
-        "theory predicts at which"
+        "Random features and one pass of SGD: each of four widths is the best one at some compute, "
+        "and theory predicts roughly at which"
     ),
     source=SOURCE,
     panels=[

@@ -25,7 +25,7 @@ BRANCHES = {"stable": "along", "metastable": "against"}  # branch -> where the d
     "mean-field-magnet",
     title=(
         "Heat-bath dynamics of a mean-field magnet follows exact sums of finite size, and stays "
-        "in the metastable state in fields below half of the spinodal one"
+        "metastable for 1500 sweeps in fields up to 0.4 of the spinodal one"
     ),
     source="Weiss 1907; Landau 1937; Glauber 1963",
     seconds=(30, 1200),
@@ -85,7 +85,8 @@ BRANCHES = {"stable": "along", "metastable": "against"}  # branch -> where the d
         magnetisation $m$ (the Landau function) at $h = {tilt}$. Below right: the stable
         state (along the field), the metastable one (against it) and the unstable one between them;
         metastable and unstable states meet at the spinodal field. Marks: {large} spins at $T =
-        {cold}$, started along and against the field, with {sweeps} sweeps each.
+        {cold}$ with {sweeps} sweeps, started along all fields, and against those below 0.6 of the
+        spinodal field.
     """,
 )
 def mean_field_magnet(

@@ -171,6 +171,11 @@ def test_formulas_are_mathml_and_what_is_not_known_is_refused():
     made = formulas.with_mathml(page)
     assert made.startswith('<p><math xmlns="http://www.w3.org/1998/Math/MathML" display="inline">')
     assert "<mo>&#x0003C;</mo>" in made
+    average = formulas.with_mathml(
+        r'<span class="arithmatex">\(\Big\langle x \bigr\rangle\)</span>'
+    )
+    assert ">⟨</mo>" in average
+    assert ">⟩</mo>" in average
     with pytest.raises(ValueError, match="unheard"):
         formulas.with_mathml(r'<span class="arithmatex">\(\unheard{x}\)</span>')
 

@@ -10,6 +10,7 @@ from latex2mathml.converter import convert
 _INLINE = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
 _DISPLAY = re.compile(r'<div class="arithmatex">\s*\\\[(.*?)\\\]\s*</div>', re.DOTALL)
 _ARG = re.compile(r"\\arg(?![A-Za-z])")  # which the converter does not know
+_ANGLE = re.compile(r"(\\[Bb]igg?[lr]?)\\([lr])angle")  # which it does not know after \Big
 _SET_AS = (  # what the converter takes for a letter, or for an operator with space around it
     (re.compile(r"(<mo[^>]*)>(&#x0007C;|&#x02016;)"), r'\1 lspace="0" rspace="0">\2'),  # |x|, ||x||
     (re.compile(r"<mi>(&#x027E8;)</mi>"), r'<mo stretchy="false" form="prefix">\1</mo>'),
@@ -32,6 +33,7 @@ def with_mathml(page: str) -> str:
 
 def _mathml(formula: str, display: str) -> str:
     tex = _ARG.sub(r"\\mathrm{arg}\\,", " ".join(html.unescape(formula).split()))
+    tex = _ANGLE.sub(lambda found: found[1] + {"l": "⟨", "r": "⟩"}[found[2]], tex)
     try:
         made = convert(tex, display=display)
     except Exception as error:

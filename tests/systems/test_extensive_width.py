@@ -341,6 +341,17 @@ def test_a_student_trained_in_single_precision_has_the_same_error():
     assert single != double
 
 
+def test_a_falling_learning_rate_removes_the_noise_of_small_minibatches():
+    teacher = HierarchicalTeacher(input_dim=20, width=10, decay=1.0, noise=0.01, n_train=1600)
+    student = WidthLimitedStudent(teacher, 10)
+    options = {"epochs": 100, "batches": 80, "learning_rate": 0.01}
+    constant, annealed = (
+        adam_student(student, jax.random.key(0), annealed=each, **options) for each in (False, True)
+    )
+    assert float(annealed.train_error) < 0.7 * float(constant.train_error)
+    assert float(annealed.error) < float(constant.error)
+
+
 def test_refusals():
     with pytest.raises(ValueError, match=r"width = 0"):
         HierarchicalTeacher(10, 0, 1.0, 0.1)

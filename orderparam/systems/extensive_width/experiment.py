@@ -139,6 +139,7 @@ def adam_student(
     batches: int = 3,
     readouts: Readouts = "learned",
     normalised: bool = True,
+    annealed: bool = False,
     precision: Precision = "double",
 ) -> TrainedStudent:
     r"""Error and overlaps of a student of limited width that Adam trains on the mean squared error.
@@ -158,6 +159,8 @@ def adam_student(
         normalised: whether the rows are projected back to unit norm after each epoch. If False, the
             lengths of the rows are free. The overlap of a row is a cosine in both cases. Default
             True.
+        annealed: whether the learning rate falls linearly to zero, which removes the noise of small
+            minibatches at the end. Default False: it is constant.
         precision: "double" (default) or "single" precision of the training, which is two to three
             times as fast.
 
@@ -206,6 +209,7 @@ def adam_student(
         _train(
             teacher.activation,
             learning_rate,
+            annealed,
             passed,
             shaped,
             test,
@@ -236,6 +240,8 @@ def adam_at_effective_width(
     *,
     fraction: float = 1.0,
     epochs: int = 10_000,
+    batches: int = 3,
+    annealed: bool = False,
     precision: Precision = "double",
 ) -> TrainedStudent:
     """Error and overlaps of a student trained by Adam whose width is proportional to the effective
@@ -247,6 +253,8 @@ def adam_at_effective_width(
     Args:
         fraction: width over k_c. Default 1.
         epochs: number of passes over the data, at least 40. Default 10 000.
+        batches: number of minibatches in an epoch. Default 3.
+        annealed: whether the learning rate falls linearly to zero. Default False.
         precision: "double" (default) or "single" precision of the training.
 
     Raises:
@@ -264,7 +272,14 @@ def adam_at_effective_width(
     width = min(
         max(1.0, float(round(float(fraction) * resolved))), float(system.teacher.readout.shape[0])
     )
-    return adam_student(system.with_(width=width), key, epochs=epochs, precision=precision)
+    return adam_student(
+        system.with_(width=width),
+        key,
+        epochs=epochs,
+        batches=batches,
+        annealed=annealed,
+        precision=precision,
+    )
 
 
 def _misfit(
@@ -274,10 +289,11 @@ def _misfit(
     return jnp.mean((activation(inputs @ weights.T) @ readout - labels) ** 2)
 
 
-@partial(jax.jit, static_argnums=(0, 6, 7))
+@partial(jax.jit, static_argnums=(0, 2, 7, 8))
 def _train(
     activation: Activation,
     learning_rate: float,
+    annealed: bool,
     epochs: Int[Array, "record"],
     batches: tuple[Array, Array],
     test: tuple[Array, Array],
@@ -288,7 +304,10 @@ def _train(
     """The network after the last epoch, and its train and test errors at each record; `epochs` are
     the numbers of epochs between records. learned: whether the read-outs are trained.
     """
-    optimiser = optax.adam(learning_rate)
+    updates = jnp.sum(epochs) * len(batches[0])
+    optimiser = optax.adam(
+        (lambda done: learning_rate * (1 - done / updates)) if annealed else learning_rate
+    )
 
     def step(state: tuple, batch: tuple[Array, Array]) -> tuple[tuple, None]:
         network, moments = state

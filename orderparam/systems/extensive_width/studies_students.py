@@ -328,9 +328,10 @@ def student_width(
         "input_dim": 100,
         "width": 50,
         "learning": (1.0, 2.0, 4.0, 8.0),
-        "refining": (12.0, 17.0, 24.0),
-        "fractions": (0.7, 0.5),
-        "epochs": 2000,
+        "refining": (14.0, 20.0, 28.0),
+        "fractions": (0.75, 0.5),
+        "epochs": 300,
+        "batches": 100,
         "seeds": 16,
     },
     full={
@@ -339,7 +340,8 @@ def student_width(
         "learning": (2.0, 2.85, 4.07, 5.81, 8.29, 11.8),
         "refining": (24.0, 34.0, 49.0, 70.0),
         "fractions": (0.85, 0.7, 0.5, 0.35),
-        "epochs": 10000,
+        "epochs": 300,
+        "batches": 100,
         "seeds": 16,
     },
     panels=lambda p: [
@@ -358,9 +360,10 @@ def student_width(
     caption=r"""
         Teacher of $k$ = {width} hidden units with $\tanh(2z)$, the features, on $d$ = {input_dim}
         Gaussian inputs; read-outs $\propto i^{{-\beta}}$, $\beta$ = {decay}; label noise of
-        variance $\Delta$ = {noise}; {epochs} epochs of Adam, {seeds} seeds. $k_c$: number of
-        learned features in theory; where $k_c = k$ its student is that of full width. Dotted:
-        powers for orientation. Right: exponents of the errors at $n/d^2$ = {learning} and at
+        variance $\Delta$ = {noise}; Adam for {epochs} epochs of {batches} minibatches each, with
+        a learning rate that falls linearly to zero, {seeds} seeds. $k_c$: number of learned
+        features in theory; where $k_c = k$ its student is that of full width. Dotted: powers for
+        orientation. Right: exponents of the errors at $n/d^2$ = {learning} and at
         {refining}, 95 % intervals; best width: at each $n$ the width of the smallest mean error.
     """,
     explained=(
@@ -377,18 +380,18 @@ def student_scaling(
     learning: tuple = (0.5, 1.0, 2.0),
     refining: tuple = (8.0, 16.0),
     fractions: tuple = (0.5,),
-    epochs: int = 2000,
+    epochs: int = 200,
+    batches: int = 30,
     seeds: int = 4,
 ) -> Iterator[Curve]:
     """learning, refining: n / d^2 at which the theory has learned some and all features. fractions:
-    widths over k_c. Students narrower than the teacher are trained at the former only, because k_c
-    is the full width where all features are learned, and a narrower student cannot represent
-    them."""
+    widths over k_c. The student of width k_c is trained at the former only, because it is that of
+    full width where all features are learned."""
     teacher = HierarchicalTeacher(input_dim, width, decay, noise)
     student = WidthLimitedStudent(teacher, width)
     ns, partly = (per_ratio(ratios, input_dim) for ratios in ((*learning, *refining), learning))
     fine = samples(min(ns) / 2, 2 * max(ns), 120)
-    trained: Any = {"epochs": epochs, "precision": "single"}
+    trained: Any = {"epochs": epochs, "batches": batches, "annealed": True, "precision": "single"}
     wide, every = partial(adam_student, **trained), {"teacher.n_train": ns}
     grid = {"teacher.n_train": sorted({*fine, *ns})}
     yield Curve("Bayes-optimal", compressed, student, grid)
@@ -396,7 +399,8 @@ def student_scaling(
     for fraction in (1.0, *fractions):
         label = AT_EFFECTIVE if fraction == 1.0 else f"Adam, width ${fraction:g}\\, k_c$"
         narrow = partial(adam_at_effective_width, fraction=fraction, **trained)
-        yield Curve(label, narrow, student, {"teacher.n_train": partly}, seeds)
+        at = partly if fraction == 1.0 else ns
+        yield Curve(label, narrow, student, {"teacher.n_train": at}, seeds)
 
 
 @study(

@@ -82,7 +82,7 @@ ERRORS = (("equation_error", "error of the equation"), ("solution_error", "error
         "measured exponents at random points, 1.36(15) and 2.10(23), differ by 0.74(27) only."
         " The control with Gaussian modes agrees with the theory."
     ),
-    gallery={"frequencies": 768, "n_points": (8, 16, 32, 64, 128), "seeds": 96},
+    gallery={"frequencies": 768, "n_points": (8, 16, 32, 64, 128), "seeds": 224},
     full={"frequencies": 4096, "n_points": (8, 16, 32, 64, 128, 256, 512), "seeds": 256},
 )
 def equation_learning_curves(

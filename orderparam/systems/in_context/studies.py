@@ -130,7 +130,7 @@ def in_context_transition(
     """,
     seconds=(60, 600),
     observables=("icl_error", "task_gap"),
-    gallery={"seeds": 16},
+    gallery={"seeds": 24},
     full={"input_dim": 32, "seeds": 64},
 )
 def in_context_memorisation(

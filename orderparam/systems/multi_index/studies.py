@@ -112,7 +112,7 @@ _TARGETS = ("z", "z**2", "He3(z)", "z1*z2", "z1*z2*z3", "sign(z1*z2*z3)")
     title="SGD finds the directions of a staircase one after the other, and none of a target of "
     "leap 3 in the same time",
     source="Abbe, Boix-Adsera, Misiakiewicz 2022, 2023",
-    gallery={"seeds": 16},
+    gallery={"seeds": 24},
     full={"dim": 100_000, "network_dim": 4096, "seeds": 64, "horizon": 200.0},
     seconds=(45, 1800),
     observables=("overlap",),

@@ -22,6 +22,7 @@ from orderparam.systems.associative_memory.dense.theory import dense_retrieval, 
     source="Krotov, Hopfield 2016; Demircigil et al. 2017; Gardner 1987; Lucibello, Mézard 2024",
     seconds=(60, 3600),
     observables=("overlap", "flip_probability"),
+    gallery={"seeds": 24},
     full={"spins": (100, 200, 400), "exponential_spins": (20, 25, 30), "trials": 50, "seeds": 16},
     columns=3,
     explained=(

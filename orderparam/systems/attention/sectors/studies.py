@@ -131,7 +131,7 @@ def draw_heads(axes: Any, comparison: Comparison) -> None:
     seconds=(120, 1200),
     observables=("test_error",),
     full={"heads": (4, 8, 16, 32, 64), "seeds": 64},
-    gallery={"heads": (4, 8, 16, 32), "seeds": 48},
+    gallery={"heads": (4, 8, 16, 32), "seeds": 104},
     explained=(
         "The theory is that of infinitely many heads and treats features as Gaussian. The figure "
         "divides by regression on the same sequences, which leaves the number of heads as the only "

@@ -89,6 +89,7 @@ def one_bit_estimation(
     source="Barbier, Krzakala, Macris, Miolane, Zdeborová 2019; Mondelli, Montanari 2018",
     seconds=(60, 1800),
     observables=("overlap", "cosine"),
+    gallery={"seeds": 28},
     full={
         "input_dim": 4000,
         "seeds": 8,

@@ -64,7 +64,7 @@ def _draw_deviation_ratio(axes: Any, comparison: Any) -> None:
         "up to 0.7 % below it. Control: at u = 5 it lies 1.05(5), 0.69(6), 0.39(4) and 0.28(5) % "
         "below at a density of 25, 100, 400 and 1600, where more and more modes are learned."
     ),
-    gallery={"densities": (25.0, 100.0, 400.0, 1600.0), "seeds": 16},
+    gallery={"densities": (25.0, 100.0, 400.0, 1600.0), "seeds": 32},
     full={"modes": 1000, "densities": (25.0, 100.0, 400.0, 1600.0), "samples": 4000, "seeds": 16},
     columns=2,
     panels=lambda p: [

@@ -3,6 +3,7 @@ that is not allowed is refused before anything is imported.
 """
 
 import math
+import numbers
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -37,3 +38,40 @@ def refusal(name: str, value: str, must_be: str, meaning: str, infinite: bool) -
     if value in ("inf", "nan") and not any(word in must_be for word in ("number", "integer")):
         must_be = f"{'a number' if infinite else 'finite'} and {must_be}"
     return f"{name} = {value}: must be {must_be} ({meaning})"
+
+
+def checked_option(
+    name: str,
+    value: Any,
+    hint: str = "",
+    *,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    integer: bool = False,
+) -> float:
+    """The finite number that was given as an option of a function. hint: what else may be given.
+
+    Raises `ValueError` naming the option for anything but one number in this range.
+
+    >>> checked_option("ridge", 0.5, minimum=0)
+    0.5
+    >>> checked_option("ridge", "a", ", or None for the best one", minimum=0)
+    Traceback (most recent call last):
+    ValueError: ridge = 'a': must be a finite number >= 0, or None for the best one
+    """
+    limits = {"minimum": minimum, "maximum": maximum}
+    item = value.item() if getattr(value, "shape", None) == () else value
+    if (
+        isinstance(item, bool)
+        or not isinstance(item, numbers.Real)
+        or not holds(float(item), limits, integer, infinite=False)
+    ):
+        kind = "an integer" if integer else "a finite number"
+        if minimum is not None and maximum is not None:
+            words = f" from {minimum:g} to {maximum:g}"
+        else:
+            words = "".join(f" {LIMITS[k][0]} {b:g}" for k, b in limits.items() if b is not None)
+        shown = " ".join(repr(value).split())
+        shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
+        raise ValueError(f"{name} = {shown}: must be {kind}{words}{hint}")
+    return float(item)

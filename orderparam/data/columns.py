@@ -102,8 +102,8 @@ def fit_encoding(frame: pd.DataFrame) -> Encoding:
     of them. There are warnings too for columns that are empty, for words mixed with numbers, and
     for identifiers that are numbers.
 
-    Raises `ValueError` for infinite numbers, numbers in several units, dates whose day and month
-    cannot be distinguished, more than 10,000 columns, and when no column is left.
+    Raises `ValueError` for infinite and complex numbers, numbers in several units, dates whose day
+    and month cannot be distinguished, more than 10,000 columns, and when no column is left.
     """
     if frame.shape[1] > MOST_COLUMNS:
         raise ValueError(f"{frame.shape[1]} columns: must be at most {MOST_COLUMNS}")
@@ -160,6 +160,21 @@ def _plain(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def check_real(what: str, values: Any) -> None:
+    """Raises `ValueError` naming `what` if one of the values is a complex number."""
+    array = np.asarray(values)
+    if array.dtype.kind == "O":
+        places = [isinstance(one, complex | np.complexfloating) for one in array.ravel()]
+    else:
+        places = [array.dtype.kind == "c" and array.size > 0]
+    if any(places):
+        example = array.ravel()[places.index(True)]
+        raise ValueError(
+            f"{what} holds complex numbers, such as {example:.3g}: must be real; give the real and "
+            "the imaginary part each by itself"
+        )
+
+
 def _plain_column(column: pd.Series) -> pd.Series:
     if isinstance(column.dtype, pd.CategoricalDtype):
         column = column.astype(column.cat.categories.dtype)
@@ -167,6 +182,8 @@ def _plain_column(column: pd.Series) -> pd.Series:
         return column.dt.tz_localize(None) if column.dt.tz is not None else column
     if pd.api.types.is_timedelta64_dtype(column.dtype):
         return column.dt.total_seconds()
+    if column.dtype.kind == "c":
+        check_real(f"column {str(column.name)!r}", column)
     if pd.api.types.is_bool_dtype(column.dtype) or pd.api.types.is_numeric_dtype(column.dtype):
         return column.astype("Float64").to_numpy(np.float64, na_value=np.nan) + pd.Series(
             0.0, index=column.index
@@ -174,6 +191,7 @@ def _plain_column(column: pd.Series) -> pd.Series:
     cells = column.dropna()
     if pd.api.types.infer_dtype(cells) == "string":
         return column.astype(object).where(column.notna(), None)
+    check_real(f"column {str(column.name)!r}", cells)
     if cells.map(lambda value: isinstance(value, bool | np.bool_ | int | float | np.number)).all():
         return column.astype(float)
     return column.map(str, na_action="ignore").astype(object).where(column.notna(), None)

@@ -7,7 +7,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from orderparam.data.columns import fit_encoding
+from orderparam.core.bounds import checked_option
+from orderparam.data.columns import check_real, fit_encoding
 from orderparam.learning_curves.choice import best_ridge
 from orderparam.learning_curves.forecast import forecast
 from orderparam.learning_curves.learners import Exact, kernel_of
@@ -37,8 +38,12 @@ class KernelForecaster(RegressorMixin, BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any) -> Self:
+        ridge = self.ridge
+        if ridge is not None:
+            ridge = checked_option("ridge", ridge, ", or None for the best one", minimum=0)
         if _is_frame(X):
             validate_data(self, X, skip_check_array=True)
+            check_real("y", y)
             labels = np.asarray(y, np.float64)
             self.encoding_ = fit_encoding(X)
             inputs = self.encoding_(X)
@@ -68,7 +73,7 @@ class KernelForecaster(RegressorMixin, BaseEstimator):
         learner = Exact(
             np.array(kernel_of(self.arch)(inputs, None)), (columns - self.mean_) / self.deviation_
         )
-        self.ridge_ = best_ridge(learner)[0] if self.ridge is None else float(self.ridge)
+        self.ridge_ = best_ridge(learner)[0] if ridge is None else ridge
         self.leave_one_out_ = float(
             np.mean(np.sum(learner.leave_one_out(self.ridge_) ** 2, axis=1))
         )

@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from orderparam.core.bounds import checked_option
 from orderparam.core.text import counted
 from orderparam.kernels.extrapolation import Extrapolated, extrapolate
 from orderparam.learning_curves.choice import TRIED, Candidate, best_ridge
@@ -119,12 +120,12 @@ def forecast_problem(
         raise ValueError(
             f"{problem.name}: {counted(count, 'example')}: a forecast needs at least {FEWEST}"
         )
-    if ridge is not None and not 0 <= ridge < np.inf:
-        raise ValueError(f"ridge = {ridge}: must be a finite number >= 0")
-    if orders < 2 or not 1 <= reach <= 1e4:
-        raise ValueError(
-            f"orders = {orders}, reach = {reach}: must be at least 2, and from 1 to 10000"
-        )
+    if ridge is not None:
+        ridge = checked_option("ridge", ridge, ", or None for the best one", minimum=0)
+    orders = int(checked_option("orders", orders, minimum=2, integer=True))
+    reach = checked_option("reach", reach, ", as a multiple of your rows", minimum=1, maximum=1e4)
+    if not isinstance(compare, bool | np.bool_):
+        raise ValueError(f"compare = {compare!r}: must be True or False")
     if estimator is not None and (arch is not None or ridge is not None):
         raise ValueError(
             "estimator: give an estimator, or the arch and ridge of a network, not both"

@@ -13,7 +13,7 @@ from orderparam.core.names import nearest
 from orderparam.core.reading import reading
 from orderparam.core.text import counted
 from orderparam.data import DATASETS, Dataset, apply_task, centre, load, load_file, normalise
-from orderparam.data.columns import Column, Encoding, fit_encoding, moments
+from orderparam.data.columns import Column, Encoding, check_real, fit_encoding, moments
 from orderparam.data.files import existing, target_column
 from orderparam.data.frame import FRAMES, read_frame
 from orderparam.data.written import MOST, numbers_of
@@ -267,6 +267,10 @@ def from_arrays(
     """
     import pandas as pd
 
+    if task is not None and not isinstance(task, str):
+        raise ValueError(
+            f"task = {task!r}: must be a word such as 'regression', 'even-odd' or '3-vs-8', or None"
+        )
     for what, values in {"groups": groups, "time": time}.items():
         if values is not None and np.ndim(values) != 1:
             raise ValueError(
@@ -340,6 +344,7 @@ def _from_images(
         )
         images, labels = images[order], labels[order]
         groups = None if groups is None else np.asarray(groups)[order]
+    check_real("y", labels)
     codes, class_names = (labels, None) if labels.dtype.kind in "biuf" else _words(labels)
     flat = images.reshape(len(images), -1)
     data = Dataset(flat, codes, "images", images.shape[1:], class_names)
@@ -358,6 +363,8 @@ def _labels(column: "pd.Series", name: str) -> tuple[np.ndarray, tuple[str, ...]
     import pandas as pd
 
     values: Any
+    if column.dtype.kind in "cO" and not isinstance(column.dtype, pd.CategoricalDtype):
+        check_real(f"target {name!r}", column)
     if pd.api.types.is_bool_dtype(column.dtype):
         return column.astype(int).to_numpy(), ("no", "yes"), ""
     if pd.api.types.is_numeric_dtype(column.dtype) and not isinstance(

@@ -364,7 +364,24 @@ def test_a_table_of_words_gaps_and_dates(tmp_path):
             dict(X=table(60)[0], y=table(60)[1], ridge=-1.0),
             "ridge = -1.0: must be a finite number >= 0",
         ),
+        (dict(X=table(60)[0], y=table(60)[1], ridge="a"), "ridge = 'a': must be .* or None"),
+        (dict(X=table(60)[0], y=table(60)[1], ridge=1j), "ridge = 1j: must be a finite number"),
         (dict(X=table(60)[0], y=table(60)[1], orders=1), "orders = 1"),
+        (dict(X=table(60)[0], y=table(60)[1], orders="x"), "orders = 'x': must be an integer >= 2"),
+        (dict(X=table(60)[0], y=table(60)[1], orders=2.5), "orders = 2.5: must be an integer"),
+        (dict(X=table(60)[0], y=table(60)[1], reach=None), "reach = None: .* from 1 to 10000"),
+        (dict(X=table(60)[0], y=table(60)[1], reach=[2, 3]), r"reach = \[2, 3\]: must be a finite"),
+        (dict(X=table(60)[0], y=table(60)[1], compare="no"), "compare = 'no': must be True or"),
+        (dict(X=table(60)[0], y=table(60)[1], task=3), "task = 3: must be a word"),
+        (dict(X=np.eye(50) + 1j, y=np.arange(50.0)), "column '0' holds complex numbers, .* real"),
+        (dict(X=np.eye(50), y=np.arange(50.0) + 1j), r"target 'target' .* such as 0\+1j"),
+        (dict(X=np.eye(50), y=[*range(49), 1j]), "target 'target' holds complex numbers"),
+        (
+            dict(X=pd.DataFrame({"a": range(50), "b": ["x", 1j] * 25}), y=np.arange(50.0)),
+            "column 'b' holds complex numbers",
+        ),
+        (dict(X=np.eye(50), y=np.arange(50.0), time=np.arange(50) * 1j), "complex numbers"),
+        (dict(X=np.ones((50, 2, 2)), y=np.arange(50) * 1j), "y holds complex numbers"),
         (dict(X=table(60)[0], y=table(60)[1], arch="fc:1:rule"), "rule"),
         (dict(X=table(60)[0], y=table(60)[1], arch=[]), r"arch = \[\]: must be the name"),
         (dict(X=table(60)[0], y=table(60)[1], arch=3), "arch = 3: must be the name"),
@@ -419,6 +436,18 @@ def test_images_of_known_groups_are_forecast_for_other_groups():
     with pytest.warns(UserWarning, match="held-out other groups"):
         apart = op.forecast(images, y, arch=ARCH, compare=False, groups=groups)
     assert alike.leave_one_out < 0.2 < 0.8 < apart.leave_one_out
+
+
+@pytest.mark.parametrize("ridge", ["a", -1.0, 1j, np.nan])
+def test_a_ridge_that_is_no_number_is_refused_by_the_estimator(ridge):
+    with pytest.raises(ValueError, match=r"ridge = .*: must be a finite number >= 0, or None"):
+        KernelForecaster(ridge=ridge).fit(*table(60))
+
+
+def test_complex_targets_of_a_data_frame_are_refused_by_the_estimator():
+    frame = pd.DataFrame({"a": np.arange(50.0), "b": ["x", "y"] * 25})
+    with pytest.raises(ValueError, match="y holds complex numbers"):
+        KernelForecaster().fit(frame, np.arange(50) * 1j)
 
 
 def test_a_network_that_is_no_name_is_refused_by_the_estimator():

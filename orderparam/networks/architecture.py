@@ -282,6 +282,11 @@ def _inputs(x1: Any, x2: Any) -> tuple[Array, Array | None]:
 
 
 def _input(name: str, x: Any) -> Array:
+    if jnp.iscomplexobj(x):
+        raise ValueError(
+            f"{name} holds complex numbers: inputs must be real; give the real and the imaginary "
+            "part as inputs of their own"
+        )
     array = jnp.asarray(x, dtype=float)
     if array.ndim < 2 or 0 in array.shape:
         raise ValueError(

@@ -164,3 +164,13 @@ def test_network_kernels_refuse_bad_inputs(bad, where, shape):
     if other.ndim != 2 or other.shape[1] != 3 or 0 in other.shape:
         with pytest.raises(ValueError, match="shape"):
             RELU.nngp(np.ones((SIZE, 3)), other)
+
+
+@pytest.mark.parametrize("form", [np.asarray, jnp.asarray, np.ndarray.tolist])
+def test_network_kernels_refuse_complex_inputs(form):
+    inputs = form(np.ones((SIZE, 3)) + 1j)
+    for kernel in (RELU.nngp, RELU.kernel, RELU.variance):
+        with pytest.raises(ValueError, match=r"x1? holds complex numbers"):
+            kernel(inputs)
+    with pytest.raises(ValueError, match="x2 holds complex numbers"):
+        RELU.nngp(np.ones((SIZE, 3)), inputs)

@@ -67,6 +67,8 @@ them, with its figure and the table of all points. The columns mean:
   probability means that many points differ a little, even if none lies beyond three.
 - *why*: the reason for a disagreement. *chance* stands where points lie beyond three, but chance
   explains their number (binomial) and the rms z, each with a probability of more than 1 %.
+- A theory that is a *lower* or *upper bound* is compared on one side alone: only a measurement
+  below a lower bound deviates from it. The resolution is then the error over the larger of the two.
 - *median*, *worst*: of |mean / theory − 1|. Where a theory is zero to rounding its largest value
   stands in the denominator.
 

@@ -104,6 +104,8 @@ def _columns(
         column = table.sel(theory=name)
         vectors = run_deviations(finished.datasets[key], observable, column)
         label = str(finished.datasets[str(name)].attrs["label"])
+        if bound := str(column["bound"].values):
+            label += f" ({bound} bound)"
         yield label, bool(column["baseline"]), (column, vectors)
 
 

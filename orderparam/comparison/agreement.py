@@ -31,7 +31,7 @@ def agreement(
     A table has the dimensions `theory` and those of the measured observable without `seed`:
     `theory_value`, `theory_error`, `run_value`, `mean`, `standard_error` (see `estimate`), `runs`,
     `unconverged` (runs that are left out because they did not converge), `mean_of_all` (with them),
-    `z`, `relative_deviation`, `resolution`, and `baseline` (theory).
+    `z`, `relative_deviation`, `resolution`, and `baseline` and `bound` (theory).
 
     `theory_error` is the standard error of a theory that is evaluated by sampling (`X_uncertainty`
     beside `X`), and 0 for other theories. The error of a deviation is sqrt(standard_error^2 +
@@ -53,6 +53,9 @@ def agreement(
     there are fewer than four runs and these have no standard errors, and where deviation and error
     are both rounding errors.
 
+    Where a theory is a `bound` ("lower" or "upper"), z is zero for measurements on the allowed side
+    of it, and resolution is the error over the larger of theory and mean.
+
     Left out are observables that only theory or only measurement has, theories over dimensions that
     were not measured or have another length, and theories without a converged value at a measured
     point.
@@ -69,8 +72,14 @@ def agreement(
         if rows:
             table = xr.concat(rows.values(), xr.Variable("theory", list(rows)), join="outer")
             aside = [bool(theories[key].attrs.get("baseline", False)) for key in rows]
-            tables[name] = table.assign(baseline=("theory", aside))
+            bounds = [_bound(theories[key]) for key in rows]
+            tables[name] = table.assign(baseline=("theory", aside), bound=("theory", bounds))
     return tables
+
+
+def _bound(theory: xr.Dataset) -> str:
+    """ "lower" or "upper" for a theory that only limits the measurement, else ""."""
+    return str(theory.attrs.get("bound", ""))
 
 
 def _compared(theory: xr.Dataset, measured: xr.Dataset, name: str) -> xr.Dataset | None:
@@ -104,7 +113,9 @@ def _compared(theory: xr.Dataset, measured: xr.Dataset, name: str) -> xr.Dataset
     both = np.hypot(error, blur)
     largest = np.abs(value).max()
     rounding = (np.abs(deviation) < ROUNDING * largest) & (both < ROUNDING * largest)
-    ratio = (deviation / both.where(both > 0)).where(enough & ~rounding)
+    bound = _bound(theory)
+    wrong = {"lower": np.minimum(deviation, 0.0), "upper": np.maximum(deviation, 0.0)}
+    ratio = (wrong.get(bound, deviation) / both.where(both > 0)).where(enough & ~rounding)
     share = ((error / both.where(both > 0)) ** 2).clip(1e-6)  # of the variance
     scale = xr.where(np.abs(value) > ZERO * largest, np.abs(value), largest)
     scale = scale.where(scale > NOTHING)
@@ -124,7 +135,7 @@ def _compared(theory: xr.Dataset, measured: xr.Dataset, name: str) -> xr.Dataset
             "mean_of_all": every.mean("seed") if "seed" in every.dims else every,
             "z": xr.where(by_scatter, _normal_deviate(ratio, (runs - 1) / share**2), ratio),
             "relative_deviation": deviation * np.sign(value + (value == 0)) / scale,
-            "resolution": both / scale,
+            "resolution": both / (np.maximum(scale, np.abs(mean)) if bound else scale),
         }
     )
 
@@ -219,7 +230,7 @@ def summary(tables: Mapping[str, xr.Dataset], measured: xr.Dataset) -> list[dict
     larger one, so that a small one says that deviations are systematic even if none is beyond 3;
     median and worst relative deviation; resolution: median of the error of the deviation over the
     theory (see `agreement`); runs: fewest and most converged runs at a point. A `baseline` is
-    recorded as such and never counts as a disagreement.
+    recorded as such and never counts as a disagreement; a `bound` is "lower", "upper" or "".
     """
     records = []
     for observable, table in tables.items():
@@ -237,6 +248,7 @@ def summary(tables: Mapping[str, xr.Dataset], measured: xr.Dataset) -> list[dict
                     "theory": str(theory),
                     "observable": observable,
                     "baseline": bool(part["baseline"]),
+                    "bound": str(part["bound"].values),
                     "points": int(np.isfinite((part["mean"] - part["theory_value"]).values).sum()),
                     "points_with_z": int(z.size),
                     "points_beyond_3": int(np.sum(np.abs(z) > 3)),

@@ -17,9 +17,9 @@ class Comparison:
     """A finished study.
 
     datasets: key of a curve -> its data set, with the attributes `label`, `facets`, `kind`
-    ("theory" or "experiment"), `baseline`, `same_data`, `function` and `system`. agreement: key of
-    an experiment -> observable -> table (see `agreement`). `summary` is the content of
-    `summary.json`; `figure()` draws the figure.
+    ("theory" or "experiment"), `baseline`, `bound`, `same_data`, `function` and `system`.
+    agreement: key of an experiment -> observable -> table (see `agreement`). `summary` is the
+    content of `summary.json`; `figure()` draws the figure.
     """
 
     study: Study

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,6 +23,10 @@ class Curve:
     baseline: drawn for orientation only (a fixed kernel beside the theory of a learned one); its
     difference from the measurement is listed separately and never counts as a disagreement.
 
+    bound: "lower" or "upper" for a theory that the measurement may not fall below or exceed (the
+    smallest possible error, which no training can beat): only what lies on the other side of it
+    disagrees.
+
     same_data: a theory that is evaluated on the training set of every run, by a function of a key
     that draws the same training set as the experiment does with this key. It is drawn with the
     experiments, but it is no measurement: the experiments are compared with it run by run, so that
@@ -38,6 +42,7 @@ class Curve:
     paired: tuple[str, ...] = ()
     facets: Mapping[str, Any] = field(default_factory=dict)
     baseline: bool = False
+    bound: Literal["lower", "upper"] | None = None
     same_data: bool = False
 
     def __post_init__(self) -> None:

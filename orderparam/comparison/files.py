@@ -128,6 +128,7 @@ def load(out: str | Path) -> Comparison:
                 )
             data.attrs = {attribute: record[attribute] for attribute in _ATTRIBUTES}
             data.attrs["same_data"] = record.get("same_data", False)
+            data.attrs["bound"] = record.get("bound", "")
             curves[name] = data
         chosen = find(summary["study"]) if is_registered(summary["study"]) else absent(summary)
         parameters = chosen.parameters(settings=summary["parameters"])

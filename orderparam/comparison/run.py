@@ -121,6 +121,7 @@ def compare(
                 facets=curve.facets,
                 kind=role,
                 baseline=curve.baseline,
+                bound=curve.bound or "",
                 same_data=curve.same_data,
             )
             if store is not None:

@@ -49,6 +49,7 @@ def summary_of(
                         "facets",
                         "kind",
                         "baseline",
+                        "bound",
                         "same_data",
                         "function",
                         "system",

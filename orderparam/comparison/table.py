@@ -21,11 +21,11 @@ def tables(
 
     Beside the value of a theory stand z, or the number of runs where these are too few for z (see
     `agreement`), and the deviation of the mean from the theory in per cent. Points where nothing is
-    defined are left out. Baselines come last, are marked as such, and have no z, because they need
-    not agree. Beside a mean stands the number of runs that it leaves out because they did not
-    converge. Theories that do not fit side by side into `width` characters follow in tables of
-    their own. A line below gives the root mean square of z of every theory, and the probability
-    that chance makes it as large.
+    defined are left out. Bounds and baselines are marked as such; baselines come last and have no
+    z, because they need not agree. Beside a mean stands the number of runs that it leaves out
+    because they did not converge. Theories that do not fit side by side into `width` characters
+    follow in tables of their own. A line below gives the root mean square of z of every theory, and
+    the probability that chance makes it as large.
     """
     for observable, table in agreement.items():
         grid = [str(dim) for dim in table["mean"].dims if dim != "theory"]
@@ -83,10 +83,13 @@ def _table(
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("measured", justify="right", no_wrap=True)
     for theory in theories:
+        bound = str(part["bound"].sel(theory=theory).values)
         head = (
             f"{formulas_in_words(theory)} (baseline)\nvalue       %"
             if _aside(part, theory)
-            else f"{formulas_in_words(theory)}\nvalue       z       %"
+            else formulas_in_words(theory)
+            + (f" ({bound} bound)" if bound else "")
+            + "\nvalue       z       %"
         )
         table.add_column(head, justify="right", no_wrap=True)
     for i in range(part.sizes[_ROW]):

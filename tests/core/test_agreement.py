@@ -179,6 +179,30 @@ def test_a_baseline_stands_apart():
     assert printed.count(z) == 1  # beside the theory, and not beside the baseline
 
 
+def test_only_what_lies_on_the_wrong_side_of_a_bound_deviates():
+    values = {"error": ("n", [1.0, 9.0])}
+    theories = {
+        kind: xr.Dataset(values, {"n": [10, 20]}, {"bound": kind}) for kind in ("lower", "upper")
+    }
+    theories["theory"] = xr.Dataset(values, {"n": [10, 20]})
+    measured = _measured([[1.9, 2, 2, 2.1], [3.9, 4, 4, 4.1]])
+    found = agreement(theories, measured, ["error"])
+    records = {record["theory"]: record for record in summary(found, measured)}
+    assert {name: record["bound"] for name, record in records.items()} == {
+        "lower": "lower",
+        "upper": "upper",
+        "theory": "",
+    }
+    z = {name: found["error"]["z"].sel(theory=name).values for name in theories}
+    np.testing.assert_array_equal(z["lower"], [0.0, z["theory"][1]])
+    np.testing.assert_array_equal(z["upper"], [z["theory"][0], 0.0])
+    assert records["theory"]["points_beyond_3"] == 2
+    assert [records[kind]["points_beyond_3"] for kind in ("lower", "upper")] == [1, 1]
+    resolution = {name: found["error"]["resolution"].sel(theory=name).values for name in theories}
+    np.testing.assert_allclose(resolution["lower"], resolution["theory"] / [2.0, 1.0])
+    assert "lower (lower bound)" in _printed(found, measured)
+
+
 def _printed(found, measured):
     console = Console(width=200, file=io.StringIO())
     console.print(*tables("run", found, measured, 200))

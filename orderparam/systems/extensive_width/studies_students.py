@@ -258,7 +258,7 @@ def student_training(
     resolved = max(1.0, float(bayes_optimal(teacher).effective_width))
     student, trained = WidthLimitedStudent(teacher, width), partial(adam_student, epochs=epochs)
     widths = sorted({float(width), resolved, max(1.0, float(round(0.7 * resolved)))}, reverse=True)
-    yield Curve("best possible", compressed, student, {"width": widths})
+    yield Curve("best possible", compressed, student, {"width": widths}, bound="lower")
     yield Curve("Adam", trained, student, {"width": widths}, seeds, batch_seeds=True)
 
 
@@ -311,7 +311,7 @@ def student_width(
         every = {"width": [float(p) for p in range(1, width + 1)]}
         some = {"width": [float(p) for p in widths]}
         trained = partial(adam_student, epochs=epochs)
-        yield Curve("best possible", compressed, student, every, facets=facets)
+        yield Curve("best possible", compressed, student, every, facets=facets, bound="lower")
         yield Curve("Adam", trained, student, some, seeds, batch_seeds=True, facets=facets)
 
 
@@ -394,7 +394,7 @@ def student_scaling(
     trained: Any = {"epochs": epochs, "batches": batches, "annealed": True, "precision": "single"}
     wide, every = partial(adam_student, **trained), {"teacher.n_train": ns}
     grid = {"teacher.n_train": sorted({*fine, *ns})}
-    yield Curve("Bayes-optimal", compressed, student, grid)
+    yield Curve("Bayes-optimal", compressed, student, grid, bound="lower")
     yield Curve(FULL, wide, student, every, seeds)
     for fraction in (1.0, *fractions):
         label = AT_EFFECTIVE if fraction == 1.0 else f"Adam, width ${fraction:g}\\, k_c$"
@@ -451,7 +451,7 @@ def student_ablations(
     measured = per_ratio(ratios, input_dim)
     fine = samples(min(measured) / 1.5, 1.5 * max(measured), 60)
     grid = {"teacher.n_train": sorted({*fine, *measured})}
-    yield Curve("Bayes-optimal", compressed, student, grid)
+    yield Curve("Bayes-optimal", compressed, student, grid, bound="lower")
     over = {"teacher.n_train": measured}
     for readouts in ("learned", "fixed"):
         for normalised in (True, False):

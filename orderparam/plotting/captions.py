@@ -55,7 +55,7 @@ def marks_sentence(drawn: Mapping[str, xr.Dataset]) -> str:
     left_out, among = (sum(map(count, states)) for count in (_unconverged, np.size))
     if left_out:
         sentences.append(
-            f"Open grey marks: the {left_out} of {among} runs that did not converge, left out of "
+            f"Large open marks: the {left_out} of {among} runs that did not converge, left out of "
             "all other means."
         )
     return " ".join(sentences)

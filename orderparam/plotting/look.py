@@ -103,7 +103,7 @@ class Look:
                 y, error = y / level, None if error is None else error / np.abs(level)
                 self._put(axes, panel, one, colour, x, y, error)
                 if has_unconverged(one):
-                    self._put_unconverged(axes, panel, one, key, level)
+                    self._put_unconverged(axes, panel, one, key, level, colour)
                 points.append(np.column_stack([np.atleast_1d(x).astype(float), np.atleast_1d(y)]))
                 fitted.setdefault(colour, {})[data.attrs["kind"]] = (x, y, error)
                 named.append((name, text, colour, x, y))
@@ -231,17 +231,17 @@ class Look:
         axes.errorbar(x, y, bars, fmt=marker, color=colour, markerfacecolor=face, zorder=3)
 
     def _put_unconverged(
-        self, axes: Any, panel: Panel, data: xr.Dataset, key: str, level: Any
+        self, axes: Any, panel: Panel, data: xr.Dataset, key: str, level: Any, colour: Any
     ) -> None:
-        """Draws means over the runs that did not converge, which enter no other mean, as open grey
-        marks."""
+        """Draws means over the runs that did not converge, which enter no other mean, as large open
+        marks in the colour of the curve, or grey where that is the colour of text."""
         x, y, _ = points_of(panel, data, key, converged=False)
         marker = MARKERS[self._labels[role_of(data)].index(data.attrs["label"]) % len(MARKERS)]
         axes.plot(
             np.ravel(x),
             np.ravel(y / level),
             marker,
-            color=GREY,
+            color=GREY if colour == ink() else colour,
             markerfacecolor="none",
             markersize=8,
             zorder=4,

@@ -10,9 +10,9 @@ The same rules hold in all figures: theories are lines, measurements are marks w
 over runs; one colour is one value of `by` (or one label where there is no `by`) in the whole
 figure, for a theory and for its measurement; without `by` measurements have the colour of text.
 Curves for orientation (`baseline`) are thin and grey. Points of a theory that did not converge, or
-are NaN, are left out and not bridged; measured points of which a run did not converge are crossed
-out in grey. The legend, the study's title, the caption and a sentence on lines and marks are put
-around the axes.
+are NaN, are left out and not bridged; means over measured runs that did not converge are large open
+marks, in no other mean. The legend, the study's title, the caption and a sentence on lines and
+marks are put around the axes.
 """
 
 import math

@@ -62,7 +62,8 @@ ACCURACY = 1e-6  # accuracy of the drawn curves
             y,
             by="weights",
             reference=[vertical(x, "") for x in APART],
-            xlabel=r"$\alpha = n/d$",
+            xlabel=r"examples per dimension $\alpha = n/d$",
+            text={"gaussian": "Gaussian weights", "binary": "binary weights"},
         )
         for y in ("overlap", "cross_overlap", "classification_error")
     ],

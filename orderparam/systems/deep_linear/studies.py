@@ -45,6 +45,8 @@ STRENGTHS = (2.0, 1.0, 0.5)
             by="mode",
             where={"quantity": "modes"},
             log="x",
+            beside=dict.fromkeys(range(3), 4.0),
+            ylim=(-0.1, 2.3),
         ),
         Panel(
             TIME,
@@ -53,15 +55,18 @@ STRENGTHS = (2.0, 1.0, 0.5)
             by="mode",
             where={"quantity": "modes"},
             log="xy",
+            ylim=(0.008, 10),
         ),
         Panel(
             TIME,
             OUTPUT,
+            facet="mode",
             by="width",
-            where={"quantity": "widths", "mode": 0},
+            where={"quantity": "widths"},
             log="x",
             ratio_to="theory",
             ylabel="output / theory",
+            share_y=False,
         ),
     ],
     columns=3,
@@ -71,15 +76,15 @@ STRENGTHS = (2.0, 1.0, 0.5)
         $c$: tangent kernel of every mode at the start. At large $c$ all modes are learned after a
         time of about $1/c$ by a kernel that changes little. At small $c$ they are learned one after
         the other, after $\ln(1/c)/(2s)$, where $s$ is the singular value, by kernels that grow to
-        $2s$. Last panel: output of the strongest mode at $c$ = {rich} in networks of $N$ units.
+        $2s$. Last row: outputs at $c$ = {rich} of networks of $N$ units over those of the theory.
     """,
     seconds=(40, 300),
     observables=("output", "kernel"),
     explained=(
         "At small outputs and errors, networks of 16 units differ from the theory by up to a "
-        "third, with 256 units by up to 6 %; the mode of the last panel, by 6 and 1 %. Once "
-        "an output is learned up to a millionth, its error falls exponentially at a rate that"
-        " differs between networks, so that a few networks dominate the mean."
+        "third, with 256 units by up to 6 %; the strongest mode at the smallest c by 6 and 1 %. "
+        "Once an output is learned up to a millionth, its error falls exponentially at a rate that "
+        "differs between networks, so that a few networks dominate the mean."
     ),
     gallery={"width": 1024, "widths": (16, 64, 256), "seeds": 64},
     full={"width": 4096, "widths": (16, 64, 256, 1024), "seeds": 64},

@@ -105,7 +105,14 @@ SOURCE = "Nguyen and Barbier 2026"
             where={"part": "overlaps", "feature": (0, 1, 2, 3)},
             jump=learned,
         ),
-        Panel("n_train", "effective_width", log="xy", where={"part": "width"}),
+        Panel(
+            "n_train",
+            "effective_width",
+            log="xy",
+            where={"part": "width"},
+            colours={"Bayes-optimal": "text", "informed branch": "text"},
+            ylabel="number of learned features $k_c$",
+        ),
     ],
     caption=r"""
         Teacher of $k$ hidden units with $\tanh(2z)$, the features, on $d$ Gaussian inputs;

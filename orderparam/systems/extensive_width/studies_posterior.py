@@ -11,7 +11,8 @@ from orderparam.comparison import Comparison, Curve, study
 from orderparam.gaussian.polynomials import Polynomial
 from orderparam.plotting import Freehand, Panel, horizontal
 from orderparam.plotting.extrapolation import draw_ratios
-from orderparam.plotting.style import COLOURS, ink
+from orderparam.plotting.measured import dots
+from orderparam.plotting.style import COLOURS, DASHES, GREY, MARKERS, ink
 from orderparam.running.estimate import estimate
 from orderparam.systems.extensive_width.learned_readouts import ablated_posterior
 from orderparam.systems.extensive_width.model import (
@@ -26,7 +27,6 @@ from orderparam.systems.extensive_width.studies import (
     FINITE_DIMENSION,
     learned,
     per_ratio,
-    per_square,
     samples,
 )
 from orderparam.systems.extensive_width.theory import bayes_optimal, compressed, informed_state
@@ -136,6 +136,32 @@ def posterior_sampling(
     )
 
 
+def _aside(data: xr.Dataset) -> xr.DataArray:
+    """n; that of uninformed chains is shifted, because they would hide informed ones."""
+    return data["n_train"] * (1.07 if data.attrs["label"] == "HMC, uninformed" else 1.0)
+
+
+def _draw_errors(axes: Any, comparison: Comparison, law: str) -> None:
+    """Draw the errors for one law of read-outs, of the Bayes-optimal and the universal state in
+    theory and of chains, those that did not converge large and open."""
+    (optimal,) = comparison.theories(readouts=law).values()
+    square = comparison.parameters["input_dim"] ** 2
+    ratio = optimal["n_train"] / square
+    aside = {"color": GREY, "linestyle": DASHES[1], "linewidth": 0.9}
+    axes.plot(ratio, np.ravel(optimal["error"]), color=COLOURS[0])
+    axes.plot(ratio, np.ravel(optimal["universal_error"]), **aside, label="universal state")
+    for number, data in enumerate(comparison.experiments(readouts=law).values()):
+        at, converged = _aside(data) / square, data["converged"]
+        dots(axes, at, data["error"].where(converged), number, colour=ink(), filled=not number)
+        others = data["error"].where(~converged).mean("seed")
+        look = {"color": GREY, "markerfacecolor": "none", "markersize": 8, "zorder": 4}
+        axes.plot(at, np.ravel(others), MARKERS[number], **look)
+    axes.set(yscale="log", ylim=(0.05, 1.05), ylabel="" if law != _LAWS[0] else "error")
+
+
+_LAWS = tuple(f"{name} read-outs" for name in ("homogeneous", "Rademacher", "Gaussian"))
+
+
 @study(
     "quadratic-specialisation",
     title="With a quadratic part in the activation and 16 inputs errors lie 1 to 12 % above the "
@@ -154,23 +180,12 @@ def posterior_sampling(
         "points": 120,
     },
     panels=lambda p: [
-        Panel(
-            per_square(p["input_dim"]),
-            (
-                "error",
-                lambda data: data[
-                    "universal_error" if data.attrs["label"] == "universal state" else "error"
-                ],
-            ),
-            facet="readouts",
-            log="y",
-        ),
+        *(Freehand(partial(_draw_errors, law=law), law) for law in _LAWS),
         *(
             Panel(
-                per_square(p["input_dim"]),
+                ("$n/d^2$", lambda data: _aside(data) / p["input_dim"] ** 2),
                 (f"mean overlap,\n{which} half of $|v|$", partial(_mean_overlap, part=part)),
                 facet="readouts",
-                where={"label": ("Bayes-optimal", "HMC, informed", "HMC, uninformed")},
                 ylim=(-0.1, 1.02),
             )
             for which, part in (("larger", 0), ("smaller", 1))
@@ -179,8 +194,11 @@ def posterior_sampling(
     caption=r"""
         Teacher of $k$ = {width} hidden units on $d$ = {input_dim} Gaussian inputs with the
         activation $\sigma = He_2/\sqrt{{2}} + He_3/6$ (Hermite polynomials), Gaussian weights and
-        read-outs $v$; label noise of variance $\Delta$ = {noise}, $n$ examples; {seeds} data sets.
-        Universal state: without specialisation.
+        read-outs $v$: all 1 (homogeneous), 1 and -1 in equal numbers (Rademacher), or the quantiles
+        of a Gaussian variable. Label noise of variance $\Delta$ = {noise}, $n$ examples; {seeds}
+        data sets. Chains start at the teacher (informed) or from the prior (uninformed, at the
+        largest $n$; shifted to the right by 7 %). Dashed: the universal state, in which no feature
+        is learned by itself.
     """,
     explained=(
         "The theory is that of large dimensions; one size was measured. At 16 inputs converged "
@@ -214,9 +232,6 @@ def quadratic_specialisation(
         hmc = partial(quadratic_posterior_hmc, draws=draws, leapfrog_steps=20)
         last = {"n_train": measured["n_train"][-1:]}
         yield Curve("Bayes-optimal", quadratic_bayes_optimal, system, grid, facets=facets)
-        yield Curve(
-            "universal state", quadratic_bayes_optimal, system, grid, facets=facets, baseline=True
-        )
         yield Curve(
             "HMC, informed", partial(hmc, start="informed"), system, measured, seeds, facets=facets
         )

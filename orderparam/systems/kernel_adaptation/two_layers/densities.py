@@ -77,7 +77,10 @@ def draw_phase_densities(axes: Any, comparison: Comparison, beta: float) -> None
             if "bin_centre" in at:
                 centres = at["bin_centre"].values.reshape(-1, at.sizes["bin"])[0]
                 mean, error = (
-                    part.ravel() for part in mean_and_error(at["density"].isel(direction=0))
+                    part.ravel()
+                    for part in mean_and_error(
+                        at["density"].isel(direction=0).where(at["converged"])
+                    )
                 )
                 seen = mean > 0
                 look = {"fmt": "osD"[number % 3], "color": COLOURS[3 + number], "markersize": 2}
@@ -88,14 +91,11 @@ def draw_phase_densities(axes: Any, comparison: Comparison, beta: float) -> None
                     **look,
                 )
                 continue
-            label = f"$t$ = {chosen:g}" if beta == p["betas"][-1] else None
-            axes.plot(
-                rho,
-                _density(at, rho, np.nan),
-                color=COLOURS[3 + number],
-                linestyle=DASHES[number],
-                label=label,
-            )
+            look = {"color": COLOURS[3 + number], "linestyle": DASHES[number]}
+            axes.plot(rho, _density(at, rho, np.nan), **look)
+            place = (0.03, 0.97 - 0.09 * number)
+            said = {"color": COLOURS[3 + number], "va": "top", "xycoords": "axes fraction"}
+            axes.annotate(f"$t$ = {chosen:g}", place, **said)
     floor = 1e-3 if any("bin_centre" in data for data in here) else 1e-9
     axes.set(
         yscale="log",

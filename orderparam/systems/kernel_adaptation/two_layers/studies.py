@@ -277,9 +277,9 @@ def _phase_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
     explained=(
         "Networks of the smallest size learn 18(2), 21(3) and 20(4) % less of the cubic part than "
         "in theory at t = 5, 7 and 10. At t = 5 six of 16 runs did not converge; with them it is "
-        "14 % less, and the density between the maxima is about 2.5 times that in theory. The "
-        "theory is averaged over data and the leading order in the number of units; no control was "
-        "run, and larger networks were not measured."
+        "14 % less. Without them the density between the maxima is about 3.5(6) times that in "
+        "theory. The theory is averaged over data and the leading order in the number of units; no "
+        "control was run, and larger networks were not measured."
     ),
 )
 def adaptation_phases(

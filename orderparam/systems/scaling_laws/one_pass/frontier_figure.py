@@ -1,5 +1,5 @@
-"""The figure of the risk at a given compute: the lowest risk over all widths, and the best width,
-which follows from the computes at which the risks of two widths are equal."""
+"""The figure of the risk at a given compute: the lowest risk over all widths, and the computes at
+which the risks of two widths are equal, from which on the larger one is the better."""
 
 import itertools
 from typing import Any
@@ -9,7 +9,7 @@ import xarray as xr
 
 from orderparam.comparison import Comparison
 from orderparam.plotting.measured import dots
-from orderparam.plotting.style import COLOURS, DASHES, GREY, MARKERS, ink
+from orderparam.plotting.style import COLOURS, GREY, MARKERS, ink
 
 
 def takeover(
@@ -94,8 +94,9 @@ def draw_risks(phase: str, axes: Any, comparison: Comparison) -> None:
     axes.set(xscale="log", yscale="log", xlabel="compute $f=NBt$", ylabel="risk $R$")
 
 
-def draw_best_widths(axes: Any, comparison: Comparison) -> None:
-    """Draw the width of the smallest risk against the compute, for every phase."""
+def draw_takeovers(axes: Any, comparison: Comparison) -> None:
+    """Draw the computes at which one measured width takes over from the next, over those in theory
+    for the same two widths, for every phase; the colour is that of the larger width."""
     from matplotlib.lines import Line2D
 
     phases = list(
@@ -104,19 +105,19 @@ def draw_best_widths(axes: Any, comparison: Comparison) -> None:
     handles = []
     for number, phase in enumerate(phases):
         theories = _theories(comparison, phase)
-        pairs = list(itertools.pairwise(sorted(theories)))
-        computes = [takeover(theories[a], theories[b]) for a, b in pairs]
-        widths = [np.sqrt(a * b) for a, b in pairs]
-        thin: dict[str, Any] = {"linestyle": DASHES[number], "linewidth": 0.8}
-        axes.plot(computes, widths, color=GREY, zorder=1, **thin)
-        handle: dict[str, Any] = {"color": ink(), "markerfacecolor": "white", "markersize": 4}
         runs = _experiments(comparison, phase, "drawn features")
-        for a, b in itertools.pairwise(sorted(runs)):
+        look: dict[str, Any] = {"markerfacecolor": "white", "markersize": 4}
+        for larger, (a, b) in enumerate(itertools.pairwise(sorted(runs)), 1):
             compute, error = measured_takeover(runs[a], runs[b])
-            bar = [[compute * (1 - np.exp(-error))], [compute * (np.exp(error) - 1)]]
-            axes.errorbar(compute, np.sqrt(a * b), xerr=bar, fmt=MARKERS[number], **handle)
-        handles.append(Line2D([], [], marker=MARKERS[number], label=phase, **handle, **thin))
-    axes.legend(handles=handles, loc="lower right", title="phase", handlelength=3)
-    axes.set(xlabel="compute $f=NBt$", ylabel="best width $N^*$")
+            predicted = takeover(theories[a], theories[b])
+            ratio = compute / predicted
+            bar = [[ratio * (1 - np.exp(-error))], [ratio * (np.exp(error) - 1)]]
+            colour = COLOURS[larger % len(COLOURS)]
+            axes.errorbar(predicted, ratio, bar, fmt=MARKERS[number], color=colour, **look)
+        mark = {"marker": MARKERS[number], "linestyle": "none", "color": ink()}
+        handles.append(Line2D([], [], label=phase, **mark, **look))
+    axes.axhline(1.0, color=GREY, linewidth=0.8, linestyle=":", zorder=0.5)
+    axes.legend(handles=handles, title="phase", title_fontsize=8, ncols=2)
+    axes.set(xlabel="compute $f=NBt$ in theory", ylabel="measured / theory")
     if np.isfinite(axes.dataLim.get_points()).all():  # a single width has no takeover
-        axes.set(xscale="log", yscale="log")
+        axes.set(xscale="log")

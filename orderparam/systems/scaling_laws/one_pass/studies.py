@@ -27,7 +27,7 @@ from orderparam.systems.scaling_laws.one_pass.experiment import (
     scheduled_mean,
     scheduled_sgd,
 )
-from orderparam.systems.scaling_laws.one_pass.frontier_figure import draw_best_widths, draw_risks
+from orderparam.systems.scaling_laws.one_pass.frontier_figure import draw_risks, draw_takeovers
 from orderparam.systems.scaling_laws.one_pass.model import PowerLawFeatures
 from orderparam.systems.scaling_laws.one_pass.theory import deterministic_risk
 
@@ -131,7 +131,7 @@ def _edges(centres: np.ndarray, boundaries: tuple[float, ...]) -> np.ndarray:
     source=SOURCE,
     panels=[
         *(Freehand(partial(draw_risks, phase), _AXES[phase]) for phase in PLACES),
-        Freehand(draw_best_widths, "the best width"),
+        Freehand(draw_takeovers, "takeovers"),
     ],
     caption=(
         r"$N$ random features of $v = 4N$ inputs; eigenvalues $\lambda_j = j^{{-2\alpha}}$, target "
@@ -139,8 +139,8 @@ def _edges(centres: np.ndarray, boundaries: tuple[float, ...]) -> np.ndarray:
         r"learning rate {share} / $\sum\lambda$. Lines: theory of large width, without "
         r"random numbers; grey: its lowest risk over {between} widths. Circles: drawn features, "
         r"exact mean over samples. Squares: SGD, one stream for each draw, $N$ = {sgd_width}. "
-        r"Last, lines (theory) and marks (drawn features): the compute at "
-        r"which one width takes over from the next, at the geometric mean of the two."
+        r"Last: the compute at which one width takes over from the next, of drawn features over "
+        r"that in theory; the colour is that of the larger width."
     ),
     observables=("risk",),
     seconds=(60, 1800),

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from orderparam.comparison import Comparison, Curve, study
+from orderparam.comparison import Comparison, Curve, between, study
 from orderparam.plotting import Freehand, Panel
 from orderparam.plotting.measured import mean_and_error
 from orderparam.plotting.style import COLOURS, GREY, ink
@@ -18,6 +18,7 @@ from orderparam.systems.kernel_adaptation.deep.experiment import (
     deep_adapted_layers,
     sampled_deep_network,
 )
+from orderparam.systems.kernel_adaptation.deep.linear import exact_linear_network
 from orderparam.systems.kernel_adaptation.deep.model import DeepNetworkOnData
 from orderparam.systems.kernel_adaptation.deep.theory import (
     deep_gaussian_layers,
@@ -147,4 +148,57 @@ def deep_preactivations(
     yield Curve("infinitely wide (GP)", deep_gaussian_process, system, grid, baseline=True)
     yield Curve("Gaussian layers", deep_gaussian_layers, system, grid)
     yield Curve("layers with their full law", full_law, system, {"width": measured_widths})
+    yield Curve("sampled network", measured, system, {"width": measured_widths}, seeds=seeds)
+
+
+@study(
+    "linear-layers-calibration",
+    title=(
+        "Sampled linear networks of 5 to 45 units follow the exact averages; the theory of "
+        "Gaussian layers approaches both as networks widen"
+    ),
+    source="Li, Sompolinsky 2021; Seroussi, Naveh, Ringel 2023; exact averages of the layers "
+    "derived here from the evidence of Hanin, Zlokapa 2023",
+    panels=[
+        Panel("width", "train_learnability", log="x", ylabel="learnability on the training set"),
+        Panel("width", "spread", log="x", ylabel="variance of the weights along $w_*$ / prior"),
+        Panel(
+            "width",
+            "on_target",
+            where={"layer": 0},
+            log="x",
+            ylabel=r"$y^\top H_2\,y/|y|^2$",
+        ),
+    ],
+    columns=3,
+    caption=r"""
+        Two hidden layers of $N$ linear units each, $d$ = {input_dim} inputs, $n$ = {n_train}
+        examples (one training set) of $y = w_*\cdot x$; temperature $0.1/\chi$, variance of
+        $\sqrt{{N}}a$ for the read-outs $a$ $1/\chi$, $\chi$ = {chi}, other prior variances 1.
+        Learnability: the share of the target that is learned. $H_2$: second moments of the
+        pre-activations of the second layer over its units. Exact: average over the posterior at any
+        width. Gaussian layers: the covariance of every layer adapts to its neighbours. Sampled:
+        Hamiltonian Monte Carlo over all hidden weights, {seeds} runs.
+    """,
+    seconds=(60, 600),
+    observables=("train_learnability", "spread", "on_target"),
+    gallery={"measured_widths": (5, 15, 45), "draws": 800, "seeds": 16},
+    full={"measured_widths": (5, 15, 45, 135), "draws": 2000, "seeds": 32},
+)
+def linear_layers_calibration(
+    input_dim: int = 20,
+    n_train: int = 16,
+    chi: float = 10.0,
+    measured_widths: tuple[int, ...] = (5, 15),
+    draws: int = 300,
+    seeds: int = 4,
+) -> Iterator[Curve]:
+    system = DeepNetworkOnData(
+        *one_direction(input_dim, n_train, 0.0), width=100, temperature=0.1, activation="linear"
+    ).scaling(chi)
+    line = {"width": between((3.0, 1000.0, *measured_widths), 21)}
+    measured = partial(sampled_deep_network, samples=draws, warmup=300, leapfrog_steps=17)
+    yield Curve("exact", exact_linear_network, system, line)
+    yield Curve("Gaussian layers", deep_gaussian_layers, system, line)
+    yield Curve("infinitely wide (GP)", deep_gaussian_process, system, line, baseline=True)
     yield Curve("sampled network", measured, system, {"width": measured_widths}, seeds=seeds)

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from orderparam.gaussian.activations import activation
-from orderparam.systems.extensive_width import TANH_2, WeightedTeacher, all_solutions, channel
+from orderparam.systems.extensive_width import (
+    TANH_2,
+    HierarchicalTeacher,
+    WeightedTeacher,
+    all_solutions,
+    channel,
+)
 
 RNG = np.random.default_rng(0)
 READOUTS = {
@@ -45,3 +51,15 @@ def test_no_solution_is_ruled_out(name, nonlinearity):
         errors = np.sort(np.asarray(found.error)[np.asarray(found.stable)])
         expected = stable_errors(READOUTS[name], nonlinearity, noise, n_train / 100)
         np.testing.assert_allclose(errors, expected, rtol=1e-4, atol=1e-7)
+
+
+def test_twelve_solutions_are_all_found():
+    """They are solved in more than one call of a compiled program."""
+    teacher = HierarchicalTeacher(100, 60, decay=0.4, noise=1e-3, n_train=8241.22)
+    found = all_solutions(teacher)
+    assert len(found.error) == 12
+    assert np.all(found.converged)
+    readout = np.asarray(teacher.readout)
+    expected = stable_errors(readout, teacher.activation, 1e-3, 82.4122)
+    errors = np.sort(np.asarray(found.error)[np.asarray(found.stable)])
+    np.testing.assert_allclose(errors, expected, rtol=1e-4)

@@ -9,6 +9,7 @@ neither do its derivatives with respect to the mean, the standard deviation and 
 
 from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import erf
@@ -44,6 +45,8 @@ _BELOW = 2 * _FADE / (1 + _FADE)  # 1 - tanh
 _EXCESS = np.log1p(_FADE)  # ln 2cosh x - x
 
 
+# compiled code evaluates it many times: traced once for all of them
+@jax.jit
 def field_averages(mean: Number, deviation: Number, temperature: Number | float) -> FieldAverages:
     """All averages over the Gaussian field, to 1e-14.
 

@@ -186,6 +186,7 @@ def _shape(x: Number, y: Number) -> _Shape:
     return _Shape(h.tanh, y * deviation, log_load)
 
 
+@jax.jit
 def _fold(y: Number) -> _Shape:
     """The retrieval state of largest load at fixed y = T/sigma; its x is near 2.1 for every y."""
 
@@ -213,6 +214,7 @@ def _(primals: tuple[Number, Number], tangents: tuple[Number, Number]) -> tuple[
     return gap, by_temperature * tangents[0] + by_load * tangents[1]
 
 
+@jax.jit
 def _gap(temperature: Number, load: Number) -> Float[Array, "3"]:
     """Free energy of the spin glass minus that of retrieval, and the derivatives of this difference
     in temperature and load.

@@ -247,6 +247,7 @@ def _paramagnet(load: Number | float, temperature: Number | float) -> HopfieldSt
     )
 
 
+@jax.jit
 def glass_state(load: Number | float, temperature: Number | float) -> Solved:
     """Logarithm of the standard deviation sigma of the field in the spin glass, the root of
     sqrt(alpha q) = sigma (1 - C).
@@ -265,6 +266,7 @@ def glass_state(load: Number | float, temperature: Number | float) -> Solved:
     return decreasing_root(equation, highest - 18.0, highest, (load, temperature))
 
 
+@jax.jit
 def retrieval_state(
     load: Number | float, temperature: Number | float
 ) -> tuple[Number, Number, Number, Bool[Array, ""]]:

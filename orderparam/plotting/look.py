@@ -45,6 +45,7 @@ class Look:
         self._labels: dict[str, list[str]] = {"theory": [], "experiment": [], "baseline": []}
         self._beside: set[Any] = set()  # values and labels whose texts stand beside their lines
         self._written: set[Any] = set()
+        self._waiting: dict[Any, tuple[str, tuple[int, Any]]] = {}  # their legend entries
         for panel in panels:
             if isinstance(panel, Panel):
                 self._assign(panel)
@@ -149,8 +150,7 @@ class Look:
                 one = one.assign_coords({panel.by: value})  # for `_reference`
             if colour is not None and one is not None:
                 text = self._words_of(panel, panel.by, value)
-                if (panel.by, value) not in self._beside:
-                    self._entry(0, text, colour, "-", MARKERS[0], True)
+                self._entry(0, text, colour, "-", MARKERS[0], True, of=(panel.by, value))
                 yield one, colour, value, text
 
     def _words_of(self, panel: Panel, name: str, value: Any) -> str:
@@ -189,14 +189,13 @@ class Look:
     ) -> None:
         label, role, kind = data.attrs["label"], role_of(data), data.attrs["kind"]
         number = self._labels[role].index(label)
-        text = "" if ("", label) in self._beside else panel.text.get(label, label)
+        text, own = panel.text.get(label, label), ("", label)
         # the colour of a facet does not depend on the label
         shade = ink() if colour in self._colours.values() else colour
         if kind == "theory":
             dash = DASHES[(number + (role == "baseline")) % len(DASHES)]
-            self._entry(
-                1 + 2 * (role == "baseline"), text, shade, dash, "", True, thin=role == "baseline"
-            )
+            thin = role == "baseline"
+            self._entry(1 + 2 * thin, text, shade, dash, "", True, thin=thin, of=own)
             look = {
                 "color": colour,
                 "linestyle": dash,
@@ -217,16 +216,15 @@ class Look:
         face = colour if full else paper()
         x, y = np.ravel(x), np.ravel(y)
         if len(x) > _DENSE:
-            self._entry(2, text, shade, DASHES[number % len(DASHES)], "", True, thin=True)
-            axes.plot(
-                x, y, color=colour, linewidth=0.9, linestyle=DASHES[number % len(DASHES)], zorder=3
-            )
+            dash = DASHES[number % len(DASHES)]
+            self._entry(2, text, shade, dash, "", True, thin=True, of=own)
+            axes.plot(x, y, color=colour, linewidth=0.9, linestyle=dash, zorder=3)
             if error is not None:
                 axes.fill_between(
                     x, y - error, y + error, color=colour, alpha=0.25, linewidth=0, zorder=1
                 )
             return
-        self._entry(2, text, shade, "", marker, full)
+        self._entry(2, text, shade, "", marker, full, of=own)
         bars = None if error is None else np.nan_to_num(np.ravel(error))
         axes.errorbar(x, y, bars, fmt=marker, color=colour, markerfacecolor=face, zorder=3)
 
@@ -257,9 +255,11 @@ class Look:
         marker: str,
         full: bool,
         thin: bool = False,
+        of: Any = None,
     ) -> None:
         """Adds a legend entry, unless its text is empty. Colours, theories, measurements and guides
-        follow in this order; of equal texts only the first stays."""
+        follow in this order; of equal texts only the first stays. Where the text stands beside the
+        line of the value or label `of`, the entry waits until it is known to be written there."""
         from matplotlib.lines import Line2D
 
         if not text:
@@ -270,9 +270,11 @@ class Look:
             "marker": marker or None,
             "linewidth": 0.9 if thin else None,
         }
-        self._handles.setdefault(
-            text, (rank, Line2D([], [], markerfacecolor=colour if full else paper(), **look))
-        )
+        entry = rank, Line2D([], [], markerfacecolor=colour if full else paper(), **look)
+        if of in self._beside:
+            self._waiting.setdefault(of, (text, entry))
+        else:
+            self._handles.setdefault(text, entry)
 
     def enter(self, handles: Sequence[Any], texts: Sequence[str]) -> None:
         """Adds the legend entries of what was drawn by hand."""
@@ -280,10 +282,13 @@ class Look:
             self._handles.setdefault(text, (4, handle))
 
     def legend(self) -> dict[str, Any]:
-        """The legend: text -> handle."""
+        """The legend: text -> handle. The texts that found no place beside their lines are in
+        it."""
+        left = dict(one for of, one in self._waiting.items() if of not in self._written)
+        entries = left | self._handles
         return {
             text: handle
-            for text, (_, handle) in sorted(self._handles.items(), key=lambda entry: entry[1][0])
+            for text, (_, handle) in sorted(entries.items(), key=lambda entry: entry[1][0])
         }
 
     def _reference(

@@ -139,6 +139,17 @@ def test_a_name_is_not_written_where_its_line_has_no_point(comparison):
         [Panel("n_train", "error", where={"width": 1, "layer": 0}, beside={"theory": 1000.0})],
     )
     assert not figure.axes[0].texts
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert legend == ["theory", "measured"]  # no curve is without a name
+
+
+def test_a_value_without_a_place_beside_its_line_is_in_the_legend(comparison):
+    panel = Panel("n_train", "error", by="width", where={"layer": 0}, beside={1: 20.0, 2: 1000.0})
+    figure = draw(comparison, [panel])
+    (beside,) = figure.axes[0].texts
+    assert beside.get_text() == "$N$ = 1"
+    legend = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert legend == ["$N$ = 2", "theory", "measured"]
 
 
 def test_a_panel_may_choose_its_colours_and_leave_texts_out_of_the_legend(comparison):

@@ -1,7 +1,11 @@
 """The phases of feature learning: measured densities, and free energies of shares of neurons."""
 
+from types import SimpleNamespace
+
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import xarray as xr
 
 from orderparam.systems.kernel_adaptation import (
     AdaptingNetwork,
@@ -12,6 +16,11 @@ from orderparam.systems.kernel_adaptation import (
     share_free_energy,
     unspecialised_network,
 )
+from orderparam.systems.kernel_adaptation.two_layers.densities import (
+    central_curvature,
+    draw_passage,
+)
+from orderparam.systems.kernel_adaptation.two_layers.experiment import EDGES
 from orderparam.systems.kernel_adaptation.two_layers.phase_map import measured_phase
 
 BIN = np.linspace(-2.5, 2.5, 81)
@@ -155,3 +164,60 @@ def test_an_unspecialised_network_without_other_wells_is_the_equilibrium():
     equilibrium = adapted_weights(network(70.0, 20.0), ridge_kind="effective")
     np.testing.assert_allclose(found.spread, equilibrium.spread, rtol=1e-8)
     np.testing.assert_allclose(found.learnability, equilibrium.learnability, rtol=1e-8)
+
+
+CENTRES = (EDGES[1:] + EDGES[:-1]) / 2
+
+
+def passage(examples, stretch=1.0):
+    """A theory and four equal runs, whose density is exp(-stretch rho^2/2 - rho^4)."""
+    rho = np.linspace(0, 3, 601)
+
+    def density(rho):
+        return np.exp(-stretch * rho**2 / 2 - rho**4)
+
+    norm = 2 * np.trapezoid(density(rho), rho)
+    n_train = {"n_train": examples}
+    theory = xr.Dataset(
+        {
+            "log_density": (("n_train", "node"), [np.log(density(rho) / norm)] * len(examples)),
+            "overlap": (("n_train", "node"), [rho] * len(examples)),
+            "spread": ("n_train", np.ones(len(examples))),
+        },
+        n_train,
+    )
+    bins = density(CENTRES) / norm
+    runs = xr.Dataset(
+        {
+            "density": (
+                ("n_train", "seed", "direction", "bin"),
+                np.tile(bins, (len(examples), 4, 1, 1)),
+            ),
+            "bin_centre": (("n_train", "seed", "bin"), np.tile(CENTRES, (len(examples), 4, 1))),
+            "converged": (("n_train", "seed"), np.ones((len(examples), 4), bool)),
+        },
+        n_train,
+    )
+    return theory, runs
+
+
+@pytest.mark.parametrize("stretch", [1.0, -0.5])
+def test_the_curvature_at_the_centre_is_that_of_the_density(stretch):
+    theory, runs = passage([46.0, 84.0], stretch)
+    np.testing.assert_allclose(central_curvature(theory, 0.5), 0.5 * stretch, atol=5e-3)
+    np.testing.assert_allclose(central_curvature(runs, 0.5), 0.5 * stretch, atol=5e-3)
+
+
+def test_densities_are_drawn_where_no_network_was_measured():
+    theory, _ = passage([46.0, 60.0, 84.0])
+    _, runs = passage([46.0, 84.0])
+    comparison = SimpleNamespace(
+        parameters={"shown": (46, 60)},
+        theories=lambda: {"theory": theory},
+        experiments=lambda: {"runs": runs},
+    )
+    _, axes = plt.subplots()
+    draw_passage(axes, comparison)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["$n$ = 46", "$n$ = 60"]
+    assert len(axes.containers) == 1
+    plt.close("all")

@@ -1,9 +1,13 @@
 """Learning from models: limits, minima, and chains that were drawn."""
 
+from types import SimpleNamespace
+
 import jax
 import jax.numpy as jnp
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import xarray as xr
 
 from orderparam.kernels.effective_ridge import effective_ridge
 from orderparam.kernels.spectrum import Spectrum
@@ -20,6 +24,7 @@ from orderparam.systems.learning_from_models import (
     shifted_errors,
 )
 from orderparam.systems.learning_from_models.experiment import _regular, _ridge_map
+from orderparam.systems.learning_from_models.studies import draw_best_ridges
 
 K = np.arange(1, 121)
 SPECTRUM = Spectrum(K**-2.0, K**-1.5)
@@ -299,3 +304,18 @@ def test_a_kernel_beside_the_pool_that_does_not_fit_is_refused_by_name(beside):
     one, targets, laws = np.eye(60), np.ones(4), np.full((1, 4), 0.25)
     with pytest.raises(ValueError, match=r"^beside "):
         ShiftedPool.from_kernels(one, beside, np.ones(60), targets, laws, n_train=9, ridge=1.0)
+
+
+@pytest.mark.parametrize(("best", "marked"), [(0.1, ["$T$ = 0.10"]), (1e-4, []), (100.0, [])])
+def test_the_best_ridge_is_marked_unless_it_is_at_an_end_of_the_line(best, marked):
+    ridge = np.geomspace(1e-3, 10, 41)
+    error = 1 + np.log(ridge / best) ** 2
+    line = xr.Dataset({"test_error": (("ridge", "generation"), error[:, None])}, {"ridge": ridge})
+    runs = line.isel(ridge=[0, 20]).expand_dims(seed=4)
+    comparison = SimpleNamespace(
+        theories=lambda panel: {"theory": line}, experiments=lambda panel: {"runs": runs}
+    )
+    _, axes = plt.subplots()
+    draw_best_ridges(axes, comparison)
+    assert [text.get_text() for text in axes.texts] == marked
+    plt.close("all")

@@ -311,17 +311,19 @@ def weak_to_strong(
 
 def draw_best_ridges(axes: Any, comparison: Comparison) -> None:
     """Draw the error after the last model against the ridge, and mark the smallest one of each
-    theory."""
+    theory, if it is not at an end of the line."""
     label, last = LAST
     (*measured,) = comparison.experiments(panel="ridge").values()
     for number, theory in enumerate(comparison.theories(panel="ridge").values()):
         ridge, error = theory["ridge"].values, np.ravel(last(theory))
         axes.plot(ridge, error, color=COLOURS[number])
-        near = int(np.argmin(error)) + np.arange(-1, 2)
-        best = _lowest(np.log(ridge[near]), np.log(error[near]))
-        axes.plot(*np.exp(best), "|", color=ink(), markersize=14, zorder=2.5)
-        text, look = f"$T$ = {np.exp(best[0]):.2f}", {"textcoords": "offset points", "ha": "center"}
-        axes.annotate(text, np.exp(best), (0, -18), fontsize=8, **look)
+        lowest = int(np.argmin(error))
+        if 0 < lowest < len(error) - 1:
+            near = slice(lowest - 1, lowest + 2)
+            best = np.exp(_lowest(np.log(ridge[near]), np.log(error[near])))
+            axes.plot(*best, "|", color=ink(), markersize=14, zorder=2.5)
+            look: Any = {"textcoords": "offset points", "ha": "center", "fontsize": 8}
+            axes.annotate(f"$T$ = {best[0]:.2f}", best, (0, -18), **look)
         runs = measured[number]
         dots(axes, runs["ridge"], last(runs), 0, colour=COLOURS[number], filled=True)
     axes.set(xscale="log", yscale="log", xlabel="ridge $T$", ylabel=label)

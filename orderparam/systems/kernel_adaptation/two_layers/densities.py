@@ -176,7 +176,7 @@ def central_curvature(data: xr.Dataset, prior: float) -> xr.DataArray:
 
 def draw_passage(axes: Any, comparison: Comparison) -> None:
     """Draw the densities along the target at the numbers of examples `shown`, of the theory that
-    gives the density and of the networks."""
+    gives the density and, where they were measured, of the networks."""
     p = comparison.parameters
     (theory,) = (data for data in comparison.theories().values() if "log_density" in data)
     (runs,) = comparison.experiments().values()
@@ -187,6 +187,8 @@ def draw_passage(axes: Any, comparison: Comparison) -> None:
         look: dict[str, Any] = {"color": COLOURS[number]}
         line = theory.sel(n_train=examples, method="nearest")
         lines += axes.plot(rho, _density(line, rho, np.nan), linestyle=DASHES[number], **look)
+        if examples not in runs["n_train"]:
+            continue
         at = runs.sel(n_train=examples)
         measured = at["density"].isel(direction=0).where(at["converged"])
         mean, error = (part.ravel() for part in mean_and_error(measured))

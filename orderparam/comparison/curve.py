@@ -48,6 +48,10 @@ class Curve:
     def __post_init__(self) -> None:
         if self.same_data and self.seeds is None:
             raise ValueError(f"curve {self.label!r}: same_data needs seeds, those of the runs")
+        if self.bound not in (None, "lower", "upper"):
+            raise ValueError(
+                f"curve {self.label!r}: bound = {self.bound!r}: must be 'lower' or 'upper'"
+            )
 
     @property
     def is_experiment(self) -> bool:

@@ -415,6 +415,11 @@ def test_a_theory_on_the_data_of_the_runs_is_no_measurement():
     assert found["runs"]["error"]["theory"].values.tolist() == ["line", "own"]
 
 
+def test_a_bound_is_lower_or_upper():
+    with pytest.raises(ValueError, match="curve 'own': bound = 'below': must be 'lower' or 'uppe"):
+        Curve("own", len, None, {}, bound="below")
+
+
 def test_a_theory_on_the_data_of_the_runs_needs_their_seeds():
     with pytest.raises(ValueError, match="same_data needs seeds"):
         Curve("own", len, None, {}, same_data=True)

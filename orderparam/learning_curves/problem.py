@@ -271,6 +271,8 @@ def from_arrays(
         raise ValueError(
             f"task = {task!r}: must be a word such as 'regression', 'even-odd' or '3-vs-8', or None"
         )
+    for what, values in {"X": X, "y": y, "groups": groups, "time": time}.items():
+        _check_rows(what, values)
     for what, values in {"groups": groups, "time": time}.items():
         if values is not None and np.ndim(values) != 1:
             raise ValueError(
@@ -299,7 +301,7 @@ def from_arrays(
     if labels is None:
         name = str(getattr(y, "name", None) or "target")
         labels = pd.DataFrame({name: np.asarray(y)})
-    labels.columns = [str(name) for name in labels.columns]
+    labels = labels.set_axis([str(name) for name in labels.columns], axis=1)
     extra = {"(groups)": groups, "(time)": time}
     for what, values in {"y": labels, **{k: v for k, v in extra.items() if v is not None}}.items():
         if len(values) != len(frame):
@@ -324,11 +326,21 @@ def from_arrays(
     )
 
 
+def _check_rows(what: str, values: Any) -> None:
+    """Refuses lists in lists of unequal lengths, of which NumPy makes no array."""
+    try:
+        np.ndim(values)
+    except ValueError as error:
+        raise ValueError(f"{what} has rows of unequal lengths: must be an array") from error
+
+
 def _from_images(
     images: np.ndarray, labels: np.ndarray, task: str | None, groups: Any, time: Any
 ) -> Problem:
     import pandas as pd
 
+    if not images.size:
+        raise ValueError(f"X has shape {images.shape}: must be images with at least one pixel")
     for what, values in {"groups": groups, "time": time}.items():
         if values is None:
             continue

@@ -389,6 +389,10 @@ def test_a_table_of_words_gaps_and_dates(tmp_path):
         (dict(X=np.eye(50), y=np.zeros((50, 1, 1))), r"y has shape \(50, 1, 1\): must be"),
         (dict(X=np.eye(50), y=np.arange(50.0), time=np.eye(50)), r"time has shape \(50, 50\)"),
         (dict(X=np.ones((50, 2, 2)), y=np.arange(50.0), groups=[1, 2]), "groups has 2 rows"),
+        (dict(X=np.ones((0, 2, 2)), y=[]), r"X has shape \(0, 2, 2\): must be images with at le"),
+        (dict(X=[[1, 2], [3]], y=[1, 2]), "X has rows of unequal lengths: must be an array"),
+        (dict(X=np.eye(2), y=[[1, 2], [3]]), "y has rows of unequal lengths"),
+        (dict(X=np.eye(2), y=[1, 2], groups=[[1, 2], [3]]), "groups has rows of unequal lengths"),
         (dict(X=np.ones((9, 2, 2)), y=np.arange(9.0), time=[np.nan] * 9), "time lacks 9 values"),
     ],
 )
@@ -413,6 +417,12 @@ def test_images_are_normalised_one_by_one():
     images = np.random.default_rng(0).random((50, 4, 4))
     problem = from_arrays(images, np.arange(50) % 2)
     assert np.allclose((problem.inputs**2).sum(axis=1), 16)
+
+
+def test_the_names_of_a_persons_targets_are_left_as_they_are():
+    targets = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 2)))
+    assert from_arrays(table(60)[0], targets).names == ("0 (target)", "1 (target)")
+    assert targets.columns.tolist() == [0, 1]
 
 
 def test_groups_and_times_of_images_hold_for_the_images_that_are_used():

@@ -2,13 +2,15 @@
 
 import itertools
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
-import xarray as xr
 
-from orderparam.comparison import Curve, study
+from orderparam.comparison import Comparison, Curve, study
 from orderparam.networks.fully_connected import fully_connected
-from orderparam.plotting import Panel
+from orderparam.plotting import Freehand, Panel
+from orderparam.plotting.measured import dots
+from orderparam.plotting.style import COLOURS, ink
 from orderparam.systems.boolean_functions.experiment import trained_functions
 from orderparam.systems.boolean_functions.model import BooleanTraining
 from orderparam.systems.boolean_functions.theory import (
@@ -20,16 +22,29 @@ from orderparam.systems.boolean_functions.theory import (
 
 # the eight functions that are shown are 1 on the last input; all others have 1 % together
 _SHOWN = slice(1, None, 2)
-FUNCTION = (
-    "function, its signs read as a binary number",
-    lambda data: xr.DataArray(np.arange(data.sizes["pattern"])[_SHOWN], dims=["pattern"]),
-)
-SHARE = ("probability of the function", lambda data: data["probability"].isel(pattern=_SHOWN))
 LAWS = {
     "tangent kernel": tangent_kernel_law,
     "regression posterior": regression_posterior,
     "label posterior": label_posterior,
 }
+
+
+def draw_functions(axes: Any, comparison: Comparison) -> None:
+    """Draw the probabilities of functions in networks as marks, beside bars for the three laws."""
+    (networks,) = comparison.experiments(quantity="functions").values()
+    theories = comparison.theories(quantity="functions").values()
+    laws = {data.attrs["facets"]["reference"]: data for data in theories if data.attrs["facets"]}
+    numbers = np.arange(networks.sizes["pattern"])[_SHOWN]
+    places = np.arange(len(numbers))
+    for number, name in enumerate(LAWS):
+        height = np.ravel(laws[name]["probability"].isel(pattern=_SHOWN))
+        axes.bar(places + 0.27 * (number - 1), height, 0.25, color=COLOURS[number], label=name)
+    shown = networks["probability"].isel(pattern=_SHOWN)
+    dots(axes, places, shown, 0, "networks", colour=ink(), filled=True)
+    signs = [f"{number:04b}".replace("0", "−").replace("1", "+") for number in numbers]
+    axes.set_xticks(places, signs, fontsize=7, rotation=90)
+    axes.tick_params(axis="x", length=0)
+    axes.set(xlabel="function: its signs", ylabel="probability of the function")
 
 
 def three_bits(width: int, **fields: object) -> BooleanTraining:
@@ -55,12 +70,7 @@ def three_bits(width: int, **fields: object) -> BooleanTraining:
     title="Wide networks follow the law of their tangent kernel, not a posterior of the prior",
     source="Mingard et al. 2021 (arXiv:2006.15191); Lee et al. 2019 (arXiv:1902.06720)",
     panels=[
-        Panel(
-            FUNCTION,
-            SHARE,
-            facet="reference",
-            where={"quantity": "functions"},
-        ),
+        Freehand(draw_functions),
         Panel(
             "width",
             "squared_distance",
@@ -69,11 +79,7 @@ def three_bits(width: int, **fields: object) -> BooleanTraining:
             log="x",
             xlabel="width $N$",
             ylabel="squared distance from the law",
-            text={
-                0: "from the tangent kernel",
-                1: "from the regression posterior",
-                2: "from the label posterior",
-            },
+            text={number: law for number, law in enumerate(LAWS)} | {"infinite width": ""},
         ),
     ],
     columns=2,
@@ -82,11 +88,11 @@ def three_bits(width: int, **fields: object) -> BooleanTraining:
         gradient descent on all layers; a function is the pattern of signs on the other four.
         Tangent kernel: law of infinitely wide networks after training. Regression posterior: the
         Gaussian process of the prior, given that its outputs equal the labels. Label posterior: the
-        same, given only that its signs equal the labels. First three panels: the eight most
-        frequent functions, for {networks} networks of {width} units in each of {seeds} runs (marks,
-        the same in all three), and the three laws (lines, drawn to guide the eye). Last panel:
-        squared distance of the law of networks from each of the three, without the bias of a finite
-        number of networks; dashed: infinite width.
+        same, given only that its signs equal the labels. Left: the eight most
+        frequent functions, for {networks} networks of {width} units in each of {seeds} runs (marks)
+        and in the three laws (bars). Right: squared distance of the law of networks from each of
+        the three (colours), without the bias of a finite number of networks; lines: infinite
+        width.
     """,
     seconds=(120, 900),
     observables=("likely",),

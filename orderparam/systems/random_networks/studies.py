@@ -8,6 +8,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+import xarray as xr
 
 from orderparam.comparison import Comparison, Curve, study
 from orderparam.gaussian import activation
@@ -51,7 +52,7 @@ from orderparam.systems.random_networks.theory import covariance, density, exact
 
 def draw_sample(width: int, axes: Any, comparison: Comparison) -> None:
     """Draw one network of the given width as a function of its two inputs; all widths share one
-    colour scale.
+    colour scale, which stands beside the last of them.
     """
     p = comparison.parameters
     (data,) = comparison.curves(part="samples").values()
@@ -59,7 +60,10 @@ def draw_sample(width: int, axes: Any, comparison: Comparison) -> None:
     limit = np.nanmax(np.abs(values))
     surface = values.sel(width=width).values.reshape(p["resolution"], p["resolution"])
     reach = np.linspace(-p["reach"], p["reach"], p["resolution"])
-    axes.pcolormesh(reach, reach, surface, cmap="RdBu_r", vmin=-limit, vmax=limit, rasterized=True)
+    scale = {"cmap": "RdBu_r", "vmin": -limit, "vmax": limit, "rasterized": True}
+    image = axes.pcolormesh(reach, reach, surface, **scale)
+    if width == p["widths"][-1]:
+        axes.figure.colorbar(image, ax=axes, label="$z$")
     levels = np.linspace(-limit, limit, 17)
     axes.contour(
         reach, reach, surface, levels=levels, colors="0.25", linewidths=0.4, linestyles="solid"
@@ -89,6 +93,11 @@ def draw_order_and_chaos(axes: Any, comparison: Comparison) -> None:
     )
 
 
+def _thinned(data: xr.Dataset, values: xr.DataArray, along: str) -> xr.DataArray:
+    """All values of a theory, which is drawn as a line, and every fourth of a measurement."""
+    return values.isel({along: slice(None, None, 4)}) if "seed" in data.dims else values
+
+
 POINTS = ((1.0, 0.5), (-0.3, 2.0))
 LINE = 41  # number of inputs t x at which the kernel is shown
 ERF = activation("erf")
@@ -113,18 +122,20 @@ ANGLE = (r"angle $\theta/\pi$", lambda data: data["angle"] / np.pi)
     panels=lambda p: [
         *(Freehand(partial(draw_sample, width), f"$N$ = {width}") for width in p["widths"]),
         Panel(
-            "value",
+            ("$z$", lambda data: _thinned(data, data["value"], "bin")),
             (
                 "probability density",
-                lambda data: (
-                    data["density"] * 8.0 ** -p["density_widths"].index(data["width"].item())
+                lambda data: _thinned(
+                    data,
+                    data["density"] * 8.0 ** -p["density_widths"].index(data["width"].item()),
+                    "bin",
                 ),
             ),
             by="width",
             where={"part": "density", "input": 0},
             log="y",
-            xlabel=f"$z(x)$ at $x$ = {POINTS[0]}",
-            ylim=(1e-3 * 8.0 ** -len(p["density_widths"]), None),
+            xlabel="$z(x)$ at $x$ = (1, 0.5)",
+            ylim=(1e-3 * 8.0 ** -len(p["density_widths"]), 10),
         ),
         Panel(
             "width",
@@ -133,28 +144,37 @@ ANGLE = (r"angle $\theta/\pi$", lambda data: data["angle"] / np.pi)
             by="input",
             where={"part": "kurtosis"},
             log="x",
-            text={number: f"$x$ = {point}" for number, point in enumerate(POINTS)},
+            text={number: f"$x$ = ({a:g}, {b:g})" for number, (a, b) in enumerate(POINTS)},
             reference=[horizontal(0.0)],
         ),
         Panel(
-            ("$t$", lambda data: np.linspace(-p["reach"], p["reach"], LINE)),
+            (
+                "$t$",
+                lambda data: _thinned(
+                    data,
+                    xr.DataArray(np.linspace(-p["reach"], p["reach"], LINE), dims=["second"]),
+                    "second",
+                ),
+            ),
             (
                 "kernel $K(x, t\\,x)$",
-                lambda data: data["kernel"].isel(first=0, second=slice(1, None)),
+                lambda data: _thinned(
+                    data, data["kernel"].isel(first=0, second=slice(1, None)), "second"
+                ),
             ),
             by="prior",
             where={"part": "kernel"},
+            beside={"uniform": 0.5, "gaussian": (0.5, "below")},
         ),
     ],
     caption=r"""
         $z(x) = \sum_c a_c\,\mathrm{{erf}}(w_c\cdot x)$ in two input dimensions. The weights are
         uniform, $w_{{ci}}$ in $[-1/\sqrt{{2}}, 1/\sqrt{{2}}]$ and $a_c$ in $[-1/\sqrt{{N}},
         1/\sqrt{{N}}]$, or Gaussian with the same variances. Top row: one network of each width with
-        uniform weights, on one colour scale (blue negative, red positive), with lines of equal $z$.
-        The density, of uniform weights, is divided by 8 from one width to the next. The kurtosis is
-        measured on {networks} networks for each seed, or on {hidden_layers} hidden layers for each
-        seed with an exact average over the read-out. The kernel at $x$ = (1, 0.5) is the same at
-        every width.
+        uniform weights, on one colour scale (right), with lines of equal $z$. The density, of
+        uniform weights, is divided by 8 from one width to the next. The kurtosis is measured on
+        {networks} networks for each seed, or on {hidden_layers} hidden layers for each seed with an
+        exact average over the read-out. The kernel at $x$ = (1, 0.5) is the same at every width.
     """,
 )
 def function_space_priors(

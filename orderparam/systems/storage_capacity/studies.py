@@ -11,7 +11,8 @@ import xarray as xr
 from orderparam.analysis import collapse
 from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel, horizontal, vertical
-from orderparam.plotting.style import COLOURS, GREY, MARKERS, ink
+from orderparam.plotting.measured import dots
+from orderparam.plotting.style import COLOURS, DASHES, GREY, MARKERS, ink
 from orderparam.systems.storage_capacity.beyond_capacity import (
     broken_capacity,
     broken_minimal_error,
@@ -48,7 +49,7 @@ _INSIDE = 0.04
 
 
 def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Comparison) -> None:
-    """Draw the success fractions of an experiment against (load - critical load) N^(1/nu), with
+    """Draw the success fractions of an experiment against (load - critical load) d^(1/nu), with
     the fitted critical load.
 
     The fractions are transformed by the inverse of the normal distribution function, which makes
@@ -73,11 +74,7 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
         return
     for number, n in enumerate(found.sizes):
         own = found.scaled_size == n
-        look = {
-            "color": COLOURS[number % len(COLOURS)],
-            "fmt": MARKERS[number % len(MARKERS)],
-            "markerfacecolor": "white",
-        }
+        look = {"color": COLOURS[number % len(COLOURS)], "fmt": MARKERS[0]}
         height = norm.cdf(found.scaled_y[own])
         axes.errorbar(
             found.scaled_x[own],
@@ -91,7 +88,7 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
     place = rf"$\alpha_c$ = {found.critical:.3f} ± {found.critical_error:.3f} (theory {exact:.4g})"
     slope = rf"$1/\nu$ = {found.inverse_nu:.2f} ± {found.inverse_nu_error:.2f}"
     axes.set(
-        xlabel=r"$(\alpha-\alpha_c)\,N^{1/\nu}$",
+        xlabel=r"$(\alpha-\alpha_c)\,d^{1/\nu}$",
         ylabel="success fraction",
         title=f"{place}\n{slope}",
     )
@@ -126,10 +123,10 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
         Freehand(partial(draw_success_collapse, "linear program", 2.0)),
     ],
     caption=r"""
-        $\alpha$ random patterns for each of $N$ = $d$ inputs, without a margin; each run has
+        $\alpha$ random patterns for each of $d$ inputs, without a margin; each run has
         {samples} samples. Perceptron learning is stopped after {max_sweeps} sweeps. Right: success
-        fractions of linear programming alone (marks: $d$), collapsed on $\Phi(F)$, where $F$ is a
-        fitted polynomial (black) in $(\alpha-\alpha_c) N^{{1/\nu}}$. Cover's law has $1/\nu$ = 1/2;
+        fractions of linear programming alone, collapsed on $\Phi(F)$, where $F$ is a
+        fitted polynomial (black) in $(\alpha-\alpha_c) d^{{1/\nu}}$. Cover's law has $1/\nu$ = 1/2;
         the same fit to Cover's law at 10, 20 and 50 inputs gives $\alpha_c$ = 1.988 and $1/\nu$ =
         0.49.
     """,
@@ -223,7 +220,38 @@ def inverse_size(data: xr.Dataset) -> xr.DataArray:
     return xr.DataArray(1 / facets["input_dim"] if "input_dim" in facets else 0.0)
 
 
-_STEPS = {"2 steps": "#6A3D9A"}  # a colour that no number of inputs has
+# colours that no number of inputs has
+_THEORIES = {"replica symmetric": COLOURS[6], "2 steps": "#6A3D9A"}
+
+
+def draw_temperatures(axes: Any, comparison: Comparison) -> None:
+    """Draw fractions of errors at a temperature, with tempering and broken replica symmetry, over
+    those with replica symmetry; marks of different sizes stand side by side."""
+    from matplotlib.lines import Line2D
+
+    theories = {
+        data.attrs["label"]: (data["temperature"].values, np.ravel(data["error_fraction"]))
+        for data in comparison.theories(part="temperature").values()
+    }
+    symmetric = partial(np.interp, xp=theories["replica symmetric"][0])
+    at, errors = theories["2 steps"]
+    level = theories["replica symmetric"][1]
+    axes.axhline(1.0, color=_THEORIES["replica symmetric"])
+    axes.plot(at, errors / symmetric(at, fp=level), color=_THEORIES["2 steps"], linestyle=DASHES[1])
+    measured = list(comparison.experiments(part="temperature").values())
+    handles = []
+    for number, data in enumerate(measured):
+        at, inputs = data["temperature"].values, data.attrs["facets"]["input_dim"]
+        ratio = data["error_fraction"] / xr.DataArray(symmetric(at, fp=level), {"temperature": at})
+        aside = 0.02 * (number - (len(measured) - 1) / 2)
+        look = {"color": COLOURS[3 + number % 3], "markersize": 3.5}
+        look["markerfacecolor"] = "white"
+        dots(axes, at + aside, ratio, number, fmt="s", **look)
+        handles.append(
+            Line2D([], [], linestyle="none", marker="s", label=f"$d$ = {inputs}", **look)
+        )
+    axes.legend(handles=handles, title="tempering", title_fontsize=8)
+    axes.set(xlabel="temperature $T$", ylabel="$f$ / replica symmetric")
 
 
 @study(
@@ -249,7 +277,7 @@ _STEPS = {"2 steps": "#6A3D9A"}  # a colour that no number of inputs has
             "error_fraction",
             where={"part": "errors"},
             by="input_dim",
-            colours=_STEPS,
+            colours=_THEORIES,
             title="fewest errors",
         ),
         Panel(
@@ -257,28 +285,20 @@ _STEPS = {"2 steps": "#6A3D9A"}  # a colour that no number of inputs has
             "error_fraction",
             where={"part": "errors", "load": 4.0},
             by="input_dim",
-            colours=_STEPS,
+            colours=_THEORIES,
             title=r"fewest errors, $\alpha$ = 4",
             ylim=(0, None),
         ),
-        Panel(
-            "temperature",
-            "error_fraction",
-            where={"part": "temperature"},
-            by="input_dim",
-            colours=_STEPS,
-            xlabel="temperature $T$",
-            title=r"at a temperature, $\alpha$ = 4",
-        ),
+        Freehand(draw_temperatures, r"at a temperature, $\alpha$ = 4"),
     ],
     caption=r"""
         Load $\alpha$: patterns per input; the margin is zero. Left and centre: smallest fraction of
         errors. Marks are the minimum over all couplings of $d$ inputs. The two theories (crosses in
         the centre) hold for many inputs, one with replica symmetry and one with replica symmetry
         broken in 2 steps; perceptrons of so few inputs cannot distinguish them. Right: mean
-        fraction of errors at temperature $T$; marks are measured by parallel tempering. Replica
-        symmetry is unstable below $T$ = 0.27; the dashed line joins few temperatures and equals the
-        other one above.
+        fraction of errors at temperature $T$ over that with replica symmetry; squares, shifted
+        sideways, are measured by parallel tempering. Replica symmetry is unstable below $T$ = 0.27;
+        the dashed line joins few temperatures.
     """,
     explained=(
         "The theories are limits of many inputs. With 3 to 7 inputs the smallest number of errors"

@@ -138,8 +138,8 @@ def free_folder(out: Path | None, name: str) -> Iterator[Path]:
     The folder is made at once, so that an unwritable place is reported before anything is computed.
     If the command fails or is interrupted the folder is removed, with what was half written.
     """
+    from orderparam.core.paths import is_free
     from orderparam.running.signals import cleaned_up
-    from orderparam.running.store import is_free
 
     if out is None:
         candidates = (

@@ -1,6 +1,7 @@
 """`orderparam predict`: the learning curve of a person's own data."""
 
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -180,7 +181,8 @@ def predict(
             check_file(new)
         archs = [] if arch == AUTOMATIC else arch.split(",")
         for one in archs:
-            architecture(one)
+            if not re.fullmatch(r"fc:[1-9]:(relu|erf)", one):  # whose kernels need no JAX
+                architecture(one)
         widths = widths_of(width)
         check_finite("--temperature", temperature)
         goal = None if reach is None else goal_of(reach)

@@ -332,7 +332,7 @@ def _marks(data: "xr.Dataset", dims: int) -> list[str]:
     """The remarks on each point over all its runs, such as that it did not converge."""
     import numpy as np
 
-    from orderparam.running.program import FAILED, UNCONVERGED
+    from orderparam.running.status import FAILED, UNCONVERGED
 
     status = data["status"].values
     valid = (

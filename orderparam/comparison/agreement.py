@@ -9,7 +9,7 @@ import xarray as xr
 from scipy.special import chdtrc, ndtri, stdtr
 
 from orderparam.running.estimate import pooled_runs, unconverged_runs
-from orderparam.running.program import DONE, UNCONVERGED
+from orderparam.running.status import DONE, UNCONVERGED
 
 ENOUGH_RUNS = 4  # the scatter of fewer runs does not determine the error of their mean
 # a theory counts as zero where it is smaller than this, relative to its largest value at the

@@ -13,9 +13,9 @@ from orderparam.comparison.registry import Study, absent, find, is_registered
 from orderparam.comparison.summary import opened, sealed
 from orderparam.core.errors import StoreError
 from orderparam.core.facets import key
-from orderparam.core.paths import clear_leftovers, whole_file
+from orderparam.core.paths import clear_leftovers, make_whole, whole_file
 from orderparam.running.lock import may_stay
-from orderparam.running.store import fingerprint, make_whole, read
+from orderparam.running.store import fingerprint, read
 
 _ATTRIBUTES = (
     "label",

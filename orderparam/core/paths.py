@@ -5,9 +5,10 @@ import os
 import platform
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
@@ -48,6 +49,31 @@ def whole_file(target: Path) -> Iterator[Path]:
 def aside_of(path: Path) -> Path:
     """The path of the temporary file that this process writes before moving it to `path`."""
     return path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.new")
+
+
+def is_free(path: Path) -> bool:
+    """True if nothing is there, or an empty folder."""
+    return not path.exists() or (path.is_dir() and not any(path.iterdir()))
+
+
+def make_whole(path: Path, fill: Callable[[Path], Any]) -> bool:
+    """Makes a folder completely or not at all: `fill` writes a folder beside it, which is then
+    moved into place. Returns False if another process was faster; its folder stays.
+    """
+    path = Path(os.path.abspath(path))
+    aside = aside_of(path)
+    try:
+        aside.mkdir(parents=True, exist_ok=True)
+        fill(aside)
+        try:
+            aside.rename(path)
+        except OSError:
+            if is_free(path):
+                raise
+            return False
+        return True
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def clear_leftovers(path: Path) -> None:

@@ -17,7 +17,7 @@ from bokeh.plotting import figure
 from orderparam.plotting.style import COLOURS
 from orderparam.plotting.text import words
 from orderparam.running.estimate import estimate
-from orderparam.running.program import DONE, UNCONVERGED
+from orderparam.running.status import DONE, UNCONVERGED
 
 ENTRIES = 6  # entries drawn of an observable with a dimension of its own
 COURSE = ("record", "time")  # dimensions that are a time, of which the last value is drawn

@@ -32,7 +32,7 @@ from orderparam.explore.starts import question_of
 from orderparam.explore.state import PageState
 from orderparam.explore.systems import about, kinds, theories_of, title_of
 from orderparam.explore.take_away import TakeAway, picture, table
-from orderparam.running.program import DONE, FAILED
+from orderparam.running.status import DONE, FAILED
 
 _WIDE: dict[str, Any] = {"sizing_mode": "stretch_width"}
 

@@ -18,7 +18,7 @@ from orderparam.core.errors import SweepError
 from orderparam.core.verb import unwrap
 from orderparam.explore.state import PageState
 from orderparam.running.layout import StoreError
-from orderparam.running.program import FAILED, MISSING
+from orderparam.running.status import FAILED, MISSING
 from orderparam.running.store import read
 from orderparam.running.sweep import sweep
 from orderparam.running.workers import run_in_workers

@@ -150,11 +150,11 @@ def forecast_problem(
             name: _one(network, name, asked, table, orders, reach)
             for name in {wanted, *(one.name for one in table[:1])}
         }
-    result = found[wanted]
-    if not table:
-        return result
-    judged = next((one for one in table if one.name == wanted), None)
-    halved = half_of_the_columns(problem, result.estimator, network.ridge, network.arch, judged)
+        result = found[wanted]
+        if not table:
+            return result
+        judged = next((one for one in table if one.name == wanted), None)
+        halved = half_of_the_columns(problem, result.estimator, network.ridge, network.arch, judged)
     better = found[table[0].name] if table[0].name != wanted else None
     return dataclasses.replace(result, columns_halved=halved, best=better)
 

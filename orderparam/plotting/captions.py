@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from orderparam.plotting.text import number
-from orderparam.running.program import UNCONVERGED
+from orderparam.running.status import UNCONVERGED
 
 
 class _Plain(string.Formatter):

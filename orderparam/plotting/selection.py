@@ -9,7 +9,7 @@ import xarray as xr
 
 from orderparam.plotting.panel import Panel, Quantity
 from orderparam.running.estimate import estimate
-from orderparam.running.program import DONE, UNCONVERGED
+from orderparam.running.status import DONE, UNCONVERGED
 
 
 def role_of(data: xr.Dataset) -> str:

@@ -88,8 +88,10 @@ def save(figure: Any, stem: str | Path) -> list[Path]:
             target = stem.with_name(f"{stem.name}.{ending}")
             with whole_file(target) as aside:
                 figure.savefig(aside, format=ending)
-            # widths of text do not depend on the format, so that the layout is found once
-            figure.set_layout_engine("none")
+            # widths of text do not depend on the format, so that the layout is found once; without
+            # any engine the figure is not drawn a second time to find it
+            with mpl.rc_context({"figure.constrained_layout.use": False}):
+                figure.set_layout_engine(None)
             written.append(target)
     plt.close(figure)
     return written

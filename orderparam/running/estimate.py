@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from orderparam.running.program import DONE, UNCONVERGED
+from orderparam.running.status import DONE, UNCONVERGED
 
 
 def estimate(

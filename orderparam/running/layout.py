@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from orderparam.core.errors import StoreError
-from orderparam.running.program import STATUS_MEANINGS
+from orderparam.running.status import STATUS_MEANINGS
 from orderparam.running.zarr3 import METADATA, array_metadata, chunk_file, encode, group_metadata
 
 FORMAT = 2

@@ -28,11 +28,12 @@ from orderparam.core.registry import check_unedited
 from orderparam.core.result import Result
 from orderparam.core.system import System, is_number, replace
 from orderparam.core.verb import Theory, Verb, unwrap
+from orderparam.running.status import DONE as DONE
+from orderparam.running.status import FAILED as FAILED
+from orderparam.running.status import UNCONVERGED as UNCONVERGED
 from orderparam.running.threads import one_blas_thread
 from orderparam.running.zarr3 import blank
 
-MISSING, DONE, UNCONVERGED, FAILED = 0, 1, 2, 3
-STATUS_MEANINGS = ("missing", "done", "unconverged", "failed")
 _INTEGERS = tuple(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))
 # types of an observable
 KEPT = ("bool", *_INTEGERS, "float16", "float32", "float64", "complex64", "complex128")

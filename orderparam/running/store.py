@@ -12,7 +12,6 @@ of the last seconds, and this is noticed too.
 
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -22,7 +21,7 @@ import numpy as np
 import xarray as xr
 
 from orderparam.core.errors import StoreError
-from orderparam.core.paths import aside_of, clear_leftovers
+from orderparam.core.paths import clear_leftovers, is_free, make_whole
 from orderparam.running.layout import (
     CHECKSUM,
     ELSEWHERE,
@@ -34,7 +33,8 @@ from orderparam.running.layout import (
     digest,
 )
 from orderparam.running.lock import READ_ONLY, lock
-from orderparam.running.program import FAILED, MISSING, Outcome, Task
+from orderparam.running.program import Outcome, Task
+from orderparam.running.status import FAILED, MISSING
 from orderparam.running.zarr3 import METADATA, blank, chunk_file, decode, encode
 
 __all__ = [
@@ -43,8 +43,6 @@ __all__ = [
     "ShapeMismatch",
     "StoreError",
     "fingerprint",
-    "is_free",
-    "make_whole",
     "read",
 ]
 
@@ -459,30 +457,3 @@ def _put_all(path: Path, files: Mapping[str, bytes]) -> None:
         place = path / file
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(data)
-
-
-def is_free(path: Path) -> bool:
-    """True if nothing is there, or an empty folder."""
-    return not path.exists() or (path.is_dir() and not any(path.iterdir()))
-
-
-def make_whole(path: Path, fill: Callable[[Path], Any]) -> bool:
-    """Makes a folder completely or not at all: `fill` writes a folder beside it, which is then
-    moved into place. Returns False if another process was faster; its folder stays.
-
-    False where another process was first, whose folder stays.
-    """
-    path = Path(os.path.abspath(path))
-    aside = aside_of(path)
-    try:
-        aside.mkdir(parents=True, exist_ok=True)
-        fill(aside)
-        try:
-            aside.rename(path)
-        except OSError:
-            if is_free(path):
-                raise
-            return False
-        return True
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)

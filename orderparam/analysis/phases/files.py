@@ -7,9 +7,9 @@ from pathlib import Path
 import xarray as xr
 
 from orderparam.analysis.phases.diagram import PhaseDiagram
-from orderparam.core.paths import clear_leftovers, whole_file
+from orderparam.core.errors import StoreError
+from orderparam.core.paths import clear_leftovers, make_whole, whole_file
 from orderparam.running.lock import may_stay
-from orderparam.running.store import StoreError, make_whole
 
 
 def write(found: PhaseDiagram, folder: Path) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from orderparam.comparison import Comparison, Curve, between, study
 from orderparam.plotting import Freehand, Panel, vertical
+from orderparam.plotting.style import COLOURS
 from orderparam.systems.diffusion.score_experiment import (
     drawn_score,
     drawn_score_spectrum,
@@ -290,6 +291,10 @@ def score_spectrum_study(
         yield Curve("drawn data", drawn_score_spectrum, each, over, seeds, facets=facets)
 
 
+# the curve of 4 d examples and 8 d features, in two panels, has one colour
+_SAME = {"$p$ = 8 $d$": COLOURS[1]}
+
+
 @study(
     "score-ridge",
     title=(
@@ -306,6 +311,7 @@ def score_spectrum_study(
             log="x",
             xlabel="ridge $r$",
             ylabel=label,
+            colours=_SAME,
         )
         for facet, name, label in (
             ("examples", "test_loss", "test loss"),

@@ -271,7 +271,14 @@ def collective(
         teacher test whether the state of the theory is stable, not whether it is selected. A point
         of one converged run has no error bar.
     """,
-    explained=FINITE_DIMENSION,
+    explained=(
+        "The theory is that of large dimensions. With 28 inputs a feature within two places of the "
+        "last learned one is learned in some data sets and not in others: the last learned "
+        "features have overlaps of 0.38(9) to 0.92(1) where the theory has 0.77 to 0.92, and the "
+        "first unlearned ones 0.11(3) to 0.28(6) where it has 0. All other learned features lie "
+        "within 3 % of the theory. With the 20 runs that did not converge no mean changes by more "
+        "than 0.07."
+    ),
 )
 def readout_laws(
     input_dim: int = 200,

@@ -61,7 +61,7 @@ def _draw_deviation_ratio(axes: Any, comparison: Any) -> None:
     observables=("learnability", "squared_deviation"),
     explained=(
         "The gap equation is exact for many modes: at a density of 100 the measured deviation lies "
-        "up to 0.7 % below it. Control: at u = 5 it lies 1.05(5), 0.69(6), 0.39(4) and 0.28(5) % "
+        "up to 0.7 % below it. Control: at u = 5 it lies 1.08(4), 0.69(4), 0.38(3) and 0.25(3) % "
         "below at a density of 25, 100, 400 and 1600, where more and more modes are learned."
     ),
     gallery={"densities": (25.0, 100.0, 400.0, 1600.0), "seeds": 32},

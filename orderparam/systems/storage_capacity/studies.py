@@ -244,8 +244,8 @@ def draw_temperatures(axes: Any, comparison: Comparison) -> None:
         at, inputs = data["temperature"].values, data.attrs["facets"]["input_dim"]
         ratio = data["error_fraction"] / xr.DataArray(symmetric(at, fp=level), {"temperature": at})
         aside = 0.02 * (number - (len(measured) - 1) / 2)
-        look = {"color": COLOURS[3 + number % 3], "markersize": 3.5}
-        look["markerfacecolor"] = "white"
+        look: dict[str, Any] = {"markersize": 3.5, "markerfacecolor": "white"}
+        look["color"] = COLOURS[3 + number % 3]
         dots(axes, at + aside, ratio, number, fmt="s", **look)
         handles.append(
             Line2D([], [], linestyle="none", marker="s", label=f"$d$ = {inputs}", **look)

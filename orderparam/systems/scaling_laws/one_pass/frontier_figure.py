@@ -114,8 +114,8 @@ def draw_takeovers(axes: Any, comparison: Comparison) -> None:
             bar = [[ratio * (1 - np.exp(-error))], [ratio * (np.exp(error) - 1)]]
             colour = COLOURS[larger % len(COLOURS)]
             axes.errorbar(predicted, ratio, bar, fmt=MARKERS[number], color=colour, **look)
-        mark = {"marker": MARKERS[number], "linestyle": "none", "color": ink()}
-        handles.append(Line2D([], [], label=phase, **mark, **look))
+        look |= {"marker": MARKERS[number], "linestyle": "none", "color": ink()}
+        handles.append(Line2D([], [], label=phase, **look))
     axes.axhline(1.0, color=GREY, linewidth=0.8, linestyle=":", zorder=0.5)
     axes.legend(handles=handles, title="phase", title_fontsize=8, ncols=2)
     axes.set(xlabel="compute $f=NBt$ in theory", ylabel="measured / theory")

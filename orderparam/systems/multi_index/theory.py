@@ -1,6 +1,7 @@
 """Exponents and staircase of a target, and exit times of a neuron under SGD."""
 
 from collections.abc import Callable
+from functools import lru_cache
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +15,7 @@ from orderparam.gaussian.target import Target
 from orderparam.solve.anderson import anderson_correction, truncated_weights
 from orderparam.solve.flow import flow
 from orderparam.systems.multi_index.exponents import exponents
+from orderparam.systems.multi_index.label import LabelMoments
 from orderparam.systems.multi_index.model import (
     ORDERS,
     Climb,
@@ -118,14 +120,12 @@ def grand_staircase(system: LearnedTarget, *, max_steps: int = 200) -> Climb:
     >>> np.round(climb.overlap, 3), round(float(climb.next_threshold), 1)
     (Array([0., 0., 0.], dtype=float64), 0.6)
     """
-    g, _ = normalised(read(system.target))
+    g, first = _begun(system.target)
     alpha, size = float(system.sample_ratio), g.dimension
     overlap, residual, following = np.zeros((size, size)), 0.0, np.inf
     rest = np.eye(size)
     while len(rest):
-        stair = lowest_stair(
-            moments_given(g, overlap, rest) if np.any(overlap) else label_moments(g, 3), rest
-        )
+        stair = lowest_stair(moments_given(g, overlap, rest) if np.any(overlap) else first, rest)
         following = np.inf if stair is None else stair.threshold
         if stair is None or following >= alpha:
             break
@@ -141,6 +141,13 @@ def grand_staircase(system: LearnedTarget, *, max_steps: int = 200) -> Climb:
         converged=jnp.asarray(residual < _UNCERTAIN),
         residual=jnp.asarray(residual),
     )
+
+
+@lru_cache(maxsize=32)
+def _begun(target: str | Target) -> tuple[Target, LabelMoments]:
+    """The target at spread 1 and its label moments, which are the same at every ratio."""
+    g, _ = normalised(read(target))
+    return g, label_moments(g, 3)
 
 
 def _risen(

@@ -352,6 +352,12 @@ def test_a_falling_learning_rate_removes_the_noise_of_small_minibatches():
     assert float(annealed.error) < float(constant.error)
 
 
+def test_minibatches_without_samples_are_refused():
+    student = WidthLimitedStudent(HierarchicalTeacher(8, 4, 1.0, 0.1, n_train=60), width=2)
+    with pytest.raises(ValueError, match="batches = 61: must be <= 60, the samples"):
+        adam_student(student, jax.random.key(0), epochs=40, batches=61)
+
+
 def test_refusals():
     with pytest.raises(ValueError, match=r"width = 0"):
         HierarchicalTeacher(10, 0, 1.0, 0.1)

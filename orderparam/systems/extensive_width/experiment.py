@@ -165,8 +165,8 @@ def adam_student(
             times as fast.
 
     Raises:
-        ValueError: for a width that is not an integer, fewer epochs than 40, or fixed read-outs
-            of a student that is wider than its teacher.
+        ValueError: for a width that is not an integer, fewer epochs than 40, more minibatches than
+            samples, or fixed read-outs of a student that is wider than its teacher.
 
     Source: Nguyen, Barbier (2026), appendix on experiments.
 
@@ -184,6 +184,8 @@ def adam_student(
         raise ValueError(f"width = {width}: must be <= {units} for the teacher's read-outs")
     data_key, start_key = jax.random.split(key)
     data = draw(teacher, data_key)
+    if batches > len(data.labels):
+        raise ValueError(f"batches = {batches}: must be <= {len(data.labels)}, the samples")
     dim = data.inputs.shape[1]
     weights = jax.random.uniform(start_key, (width, dim), minval=-1.0, maxval=1.0) / dim
     readout = (

@@ -150,7 +150,7 @@ def draw_binary_limits(axes: Any, comparison: Comparison) -> None:
             [np.sqrt(float((d["error_fraction_error"] ** 2).sum())) / d.sizes["seed"] for d in at]
         )
         look = {"color": COLOURS[number], "markerfacecolor": "white"}
-        if not np.all(error > 0):  # too few runs for a fit
+        if len(size) < 2 or not np.all(error > 0):  # too few sizes or runs for a fit
             axes.plot(1 / size, mean, MARKERS[number], label=rf"$\alpha$ = {load:g}", **look)
             continue
         exact = theory.interp(load=load)

@@ -1,10 +1,13 @@
 """Storage capacity: identities of the theories, experiments against exact laws, and refusals."""
 
 import itertools
+from types import SimpleNamespace
 
 import jax
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import xarray as xr
 
 from orderparam.systems.storage_capacity import (
     BinaryPatterns,
@@ -29,6 +32,7 @@ from orderparam.systems.storage_capacity import (
 from orderparam.systems.storage_capacity.binary_experiment import _survivors
 from orderparam.systems.storage_capacity.experiment import _fewest_errors
 from orderparam.systems.storage_capacity.fewest_errors import programmed_errors
+from orderparam.systems.storage_capacity.studies_binary import draw_binary_limits
 
 
 def fractions(run, seeds=4):
@@ -302,3 +306,21 @@ def test_the_fewest_errors_by_programming_are_those_of_all_corners():
         for measure in (fewest_errors, fewest_errors_by_programming)
     ]
     assert both[0] == both[1] > 0
+
+
+@pytest.mark.parametrize(("sizes", "fitted"), [([9], False), ([9, 11], True)])
+def test_errors_of_one_number_of_couplings_are_drawn_without_a_fit(sizes, fitted):
+    load = {"load": [1.0, 2.0, 3.0]}
+    numbers = {name: ("load", np.ones(3)) for name in ("temperature", "error_fraction")}
+    errors = {name: (("load", "seed"), np.full((3, 4), 0.1)) for name in ("error_fraction",)}
+    errors["error_fraction_error"] = errors["error_fraction"]
+    runs = {f"runs {n}": xr.Dataset(errors, load, {"facets": {"input_dim": n}}) for n in sizes}
+    comparison = SimpleNamespace(
+        theories=lambda: {"theory": xr.Dataset(numbers, load)}, experiments=lambda: runs
+    )
+    _, axes = plt.subplots()
+    draw_binary_limits(axes, comparison)
+    label = axes.get_legend_handles_labels()[1][1]
+    assert label.startswith(r"$\alpha$ = 2")
+    assert ("±" in label) == fitted
+    plt.close("all")

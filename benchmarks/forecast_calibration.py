@@ -20,7 +20,7 @@ are shares of the target's variance.
 regression on the same folds, from 50 to 2500 rows: of each table a number below 150, one up to 2000
 and one above, drawn at random. The tables are those of `forecasts.drawn` and the smaller ones of
 `forecasts.chosen`, and above 2000 rows also samples of `forecasts.laws`; their order is random, so
-that a part of them is a random part. --learners names fewer learners.
+that a part of them is a random part. --learners names fewer learners, and --laws more laws.
 
 Beside each forecast, what people do: `forecasts.peers`. The tables come with packages: pip install
 'orderparam[calibration]'; images with ORDERPARAM_DATA. No table is both reported and for tuning.
@@ -42,6 +42,7 @@ import pandas as pd
 from forecasts import chosen, drawn, laws
 from forecasts.later import later_error, later_estimator_error, split
 from forecasts.peers import fitted
+from scipy.stats import binomtest
 
 from orderparam.data import apply_task
 from orderparam.learning_curves import forecast_problem
@@ -262,7 +263,7 @@ def figures(results: list[dict[str, Any]]) -> dict[str, Any]:
         inside(p["measured"], p["unsure"], *(p[key] for key in ("predicted", "low", "high")))
         for p in points
     ]
-    table["predicted"]["inside 95 %"] = float(np.mean(within))
+    table["predicted"] |= share_of(within)
     table["predicted"]["upper/lower"] = float(np.median([p["high"] / p["low"] for p in points]))
     judged = [p for p in points if "rate" in p and p["rate"] > 0 and p["rate_at"] > 0]
     if judged:
@@ -275,7 +276,7 @@ def figures(results: list[dict[str, Any]]) -> dict[str, Any]:
         table["error rate"] = {
             **of_ratios(np.array([np.log(p["rate_at"] / p["rate"]) for p in judged])),
             "upper/lower": float(np.median([p["rate_high"] / p["rate_low"] for p in judged])),
-            "inside 95 %": float(np.mean(within)),
+            **share_of(within),
         }
         ratios = np.array([np.log(p["rate_no_change"] / p["rate"]) for p in judged])
         table["error rate, no change"] = of_ratios(ratios)
@@ -289,9 +290,23 @@ def figures(results: list[dict[str, Any]]) -> dict[str, Any]:
     ]
     table["in units"] = {
         **of_ratios(np.array([p["absolute"] for p in points])),
-        "inside 95 %": float(np.mean(absolute)),
+        **share_of(absolute),
     }
     return table
+
+
+def share_of(within: list[bool]) -> dict[str, float]:
+    """The share of points inside, with the 95 % interval of a binomial (Clopper and Pearson)."""
+    found = binomtest(int(np.sum(within)), len(within)).proportion_ci(0.95)
+    return {"inside 95 %": float(np.mean(within)), "least": found.low, "most": found.high}
+
+
+def cell(numbers: dict[str, float], key: str) -> str:
+    """A number of the report; of points inside also the interval of their share."""
+    if key not in numbers:
+        return ""
+    ends = f" ({numbers['least']:.2f} to {numbers['most']:.2f})" if key == "inside 95 %" else ""
+    return f"{numbers[key]:.3f}{ends}"
 
 
 def inside(truth: float, unsure: float, predicted: float, low: float, high: float) -> bool:
@@ -379,7 +394,7 @@ def report(results: list[dict[str, Any]]) -> str:
     for name, part in groups(results).items():
         count = sum(len(one["points"]) for one in part)
         for form, numbers in figures(part).items() if part else ():
-            cells = " | ".join(f"{numbers[key]:.3f}" if key in numbers else "" for key in KEYS)
+            cells = " | ".join(cell(numbers, key) for key in KEYS)
             lines.append(f"| {name}, {form} | {count} | {cells} |")
     return "\n".join([*lines, "", differences(results)])
 
@@ -414,6 +429,7 @@ def main() -> None:
     parser.add_argument("--learners", default=",".join(LEARNERS), help="of --drawn")
     parser.add_argument("--least", type=int, default=0, help="fewest known rows of --drawn")
     parser.add_argument("--most", type=int, default=KNOWN[-1][1], help="most of them")
+    parser.add_argument("--laws", type=int, default=laws.LAWS, help="of --least 2001")
     parser.add_argument("--subsets", type=int, default=SUBSETS)
     parser.add_argument(
         "--seconds",
@@ -431,7 +447,7 @@ def main() -> None:
         small = {name: read for name, read in entries.items() if not name.startswith(WITHOUT_WIDE)}
         entries = small | drawn.tables("tuning" if given.tuning else "kept apart")
         if given.least > KNOWN[1][1]:
-            entries |= laws.tables("tuning" if given.tuning else "kept apart")
+            entries |= laws.tables("tuning" if given.tuning else "kept apart", given.laws)
         wanted = jobs_drawn(entries, given.subsets, given.least, given.most)
     else:
         wanted = jobs(entries, given.subsets)

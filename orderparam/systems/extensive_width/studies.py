@@ -192,7 +192,13 @@ def feature_staircase(
         $d\to\infty$, which finite sizes approach slowly, as $k^{{2\beta - 1}}$. In the red part of
         the map a finite fraction of the features is learned at once.
     """,
-    explained=FINITE_DIMENSION,
+    explained=(
+        f"{FINITE_DIMENSION} At n/d^2 = 0.4, 0.6 and 0.8 only 4, 1 and 3 of 16 runs converged, and "
+        "the choice of these runs biases their mean: at 0.8 they have the error 0.021(2), the "
+        "other 13 have 0.034(2), where the theory of the state that is reached from the teacher "
+        "has 0.024 and that of the equilibrium 0.063. At 1 and 1.2, where all converged, errors "
+        "are 0.0123(4) and 0.0081(2) for 0.0112 and 0.0076. Longer chains were not run."
+    ),
 )
 def collective(
     width_ratio: float = 0.5,

@@ -79,7 +79,7 @@ ERRORS = (("equation_error", "error of the equation"), ("solution_error", "error
     explained=(
         "Waves at random points of a line are not Gaussian numbers: gaps between neighbours "
         "are sometimes large, and the errors without a ridge exceed the theory, so that the "
-        "measured exponents at random points, 1.36(15) and 2.10(23), differ by 0.74(27) only."
+        "measured exponents at random points, 1.36(14) and 2.15(22), differ by 0.79(26) only."
         " The control with Gaussian modes agrees with the theory."
     ),
     gallery={"frequencies": 768, "n_points": (8, 16, 32, 64, 128), "seeds": 224},

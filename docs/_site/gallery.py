@@ -267,8 +267,9 @@ def _agreement(study: Study, shown: dict[str, Any]) -> Iterator[str]:
         yield f"**{best['theory']}**: {median}; the measurement has no errors."
     else:
         yield "Nothing is measured here."
-    if study.explained and best["points"] and not best["by_chance"]:
-        yield f'!!! info "Why they differ"\n    {study.explained}'
+    if study.explained:
+        differ = best["points"] and not best["by_chance"]
+        yield f'!!! info "{"Why they differ" if differ else "Remarks"}"\n    {study.explained}'
     if shown["agreement"]:
         rows = [
             (

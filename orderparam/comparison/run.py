@@ -128,8 +128,13 @@ def compare(
                 checksums[curve.key] = fingerprint(store)
             timings[curve.key] = time.perf_counter() - start
         tables = agreements(results, chosen.observables)
-        spent = time.perf_counter() - begin, _processor_seconds() - begin_processor
-        record = summary_of(chosen, parameters, size, results, tables, timings, checksums, *spent)
+        seconds, processor = time.perf_counter() - begin, _processor_seconds() - begin_processor
+        if resumed:  # the points of earlier runs count with the time that they took
+            taken = sum(float(data["seconds"].sum()) for data in results.values())
+            processor = max(processor, taken)
+        record = summary_of(
+            chosen, parameters, size, results, tables, timings, checksums, seconds, processor
+        )
         comparison = Comparison(chosen, parameters, results, tables, record)
         if out is not None:
             write(comparison, Path(out))

@@ -121,6 +121,15 @@ def test_a_folder_keeps_facets_agreement_and_all_that_a_figure_needs(magnets, tm
     assert len(again.figure().axes) == 1
 
 
+def test_a_resumed_run_counts_the_time_of_the_points_that_it_found(magnets, tmp_path):
+    first = compare(magnets, out=tmp_path / "r")
+    (tmp_path / "r" / "summary.json").unlink()
+    again = compare(magnets, out=tmp_path / "r")
+    taken = sum(float(data["seconds"].sum()) for data in first.datasets.values())
+    assert taken > 0
+    assert again.summary["processor_seconds"] >= round(taken, 3)
+
+
 def test_exchanged_curves_and_an_edited_summary_are_refused(magnets, tmp_path):
     """Of ten exchanged pairs all were believed, and so was another number in the summary."""
     compare(magnets, out=tmp_path / "r")

@@ -67,7 +67,7 @@ def three_bits(width: int, **fields: object) -> BooleanTraining:
 
 @study(
     "sgd-against-bayes",
-    title="Wide networks follow the law of their tangent kernel, not a posterior of the prior",
+    title="On three bits, wide networks follow the law of their tangent kernel, not a posterior",
     source="Mingard et al. 2021 (arXiv:2006.15191); Lee et al. 2019 (arXiv:1902.06720)",
     panels=[
         Freehand(draw_functions),

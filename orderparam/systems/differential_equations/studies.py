@@ -68,7 +68,8 @@ ERRORS = (("equation_error", "error of the equation"), ("solution_error", "error
     caption=r"""
         $L u = u - u'' = f$ on a circle; f is known at n points, without noise, and there is no
         ridge. The prior of u is Gaussian with eigenvalues $\propto (1 + k)^{{-7}}$, and the true
-        solution has the same power at frequency k; {frequencies} frequencies. The theory has the
+        solution has the same power at frequency k; {frequencies} frequencies. Errors are mean
+        squares over the circle of $L u - f$ and of u minus the true solution. The theory has the
         exponents 2 for the equation and 3 for the solution at large n. It takes modes as Gaussian
         at random points, and is exact at equidistant ones. Below: the ratio to the theory; in the
         control "Gaussian modes" the values of all modes at all points are independent Gaussian
@@ -79,7 +80,7 @@ ERRORS = (("equation_error", "error of the equation"), ("solution_error", "error
     explained=(
         "Waves at random points of a line are not Gaussian numbers: gaps between neighbours "
         "are sometimes large, and the errors without a ridge exceed the theory, so that the "
-        "measured exponents at random points, 1.36(14) and 2.15(22), differ by 0.79(26) only."
+        "measured exponents at random points, 1.36(14) and 2.15(22), differ by 0.79(26)."
         " The control with Gaussian modes agrees with the theory."
     ),
     gallery={"frequencies": 768, "n_points": (8, 16, 32, 64, 128), "seeds": 224},

@@ -322,13 +322,12 @@ _SAME = {"$p$ = 8 $d$": COLOURS[1]}
     columns=3,
     caption=r"""
         Denoising score matching on random tanh features at the time $t$ = {time} of the diffusion,
-        trained to the end. The loss per dimension contains $r (1 - e^{{-2t}}) |A|^2/d$, with the
-        ridge $r$ and the matrix $A$ of the read-out, a term that is left out of the values shown;
-        the loss is 1 without a score. Left and middle: $p$ = {feature_ratio} $d$ features and three
-        numbers $n$ of examples; right: $n$ = {sample_ratio} $d$ examples and three numbers of
-        features. The curves of $n$ = {sample_ratio} $d$ at the left and of $p$ = {feature_ratio}
-        $d$ at the right are the same. Lines: theory for many dimensions. Marks: drawn features and
-        data in $d$ = {input_dim}.
+        trained to the end. Losses per dimension are shown without the term of the ridge, $r (1 -
+        e^{{-2t}}) |A|^2/d$ with the matrix $A$ of the read-out; the loss is 1 without a score. Left
+        and middle: $p$ = {feature_ratio} $d$ features and three numbers $n$ of examples; right: $n$
+        = {sample_ratio} $d$ examples and three numbers of features. The curves of $n$ =
+        {sample_ratio} $d$ at the left and of $p$ = {feature_ratio} $d$ at the right are the same.
+        The theory is that of many dimensions; features and data are drawn in $d$ = {input_dim}.
     """,
     seconds=(60, 600),
     observables=("test_loss", "train_loss"),

@@ -76,8 +76,8 @@ SOURCE = "Nguyen and Barbier 2026"
 
 @study(
     "feature-staircase",
-    title="Features are learned one after the other: chains from the teacher have the overlaps of "
-    "those that the theory has learned, and 0.07 to 0.18 with the next",
+    title="Features are learned one after the other, as in theory; the next feature already has an "
+    "overlap of 0.07 to 0.18",
     source=SOURCE,
     seconds=(50, 600),
     observables=("overlap",),

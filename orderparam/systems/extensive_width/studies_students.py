@@ -29,6 +29,15 @@ FULL, AT_EFFECTIVE = "Adam, full width", "Adam, width $k_c$"
 _RESAMPLED = 400  # times that runs are drawn again for an interval
 
 
+def _aside(data: xr.Dataset) -> xr.DataArray:
+    """The number of examples, shifted for students of limited width so that no mark hides
+    another."""
+    narrow = 1.07 if data.attrs["kind"] == "experiment" else 1.0
+    return data["teacher.n_train"] * {FULL: 1.0, AT_EFFECTIVE: 0.93}.get(
+        data.attrs["label"], narrow
+    )
+
+
 def _exponents(values: np.ndarray, n: np.ndarray) -> tuple[float, float]:
     """The exponent of errors ~ n^exponent at the width of the smallest mean error at each n, and
     half its 95 % bootstrap interval. `values` holds the errors (width, n, run)."""
@@ -265,8 +274,8 @@ def student_training(
 @study(
     "student-width",
     title=(
-        "The best width of a student is somewhat below the number of features that its data "
-        "resolve in theory"
+        "The best of the measured widths of a student lies near the number of features that its "
+        "data resolve in theory, and not above it"
     ),
     source="Nguyen and Barbier 2026, experiments with Adam",
     seconds=(80, 40000),
@@ -318,8 +327,8 @@ def student_width(
 @study(
     "student-scaling",
     title=(
-        "While features are being learned, students about as wide as their number err least; once "
-        "all are learned, those of full width do, three times as much as Bayes-optimal ones"
+        "Students with about one unit for each learned feature err least; where all features are "
+        "learned, the error of students of full width is three times the smallest possible one"
     ),
     source="Nguyen and Barbier 2026, figure with decay 1",
     seconds=(100, 60000),
@@ -346,20 +355,21 @@ def student_width(
     },
     panels=lambda p: [
         Panel(
-            "teacher.n_train",
+            ("training examples $n$", _aside),
             "error",
             log="xy",
-            xlabel="training examples $n$",
+            colours={"Bayes-optimal": "text"},
         ),
         Freehand(draw_exponents),
     ],
     caption=r"""
         Teacher of $k$ = {width} hidden units with $\tanh(2z)$, the features, on $d$ = {input_dim}
         Gaussian inputs; read-outs $\propto i^{{-\beta}}$, $\beta$ = {decay}; label noise of
-        variance $\Delta$ = {noise}; Adam for {epochs} epochs of {batches} minibatches each, with
-        a learning rate that falls linearly to zero, {seeds} seeds. $k_c$: number of learned
-        features in theory; where $k_c = k$ its student is that of full width. Right: exponents of
-        the errors at $n/d^2$ = {learning} and at {refining}, 95 % intervals; best width: at each
+        variance $\Delta$ = {noise}; Adam for {epochs} epochs of {batches} minibatches each, with a
+        learning rate that falls linearly to zero, {seeds} seeds. $k_c$: number of learned features
+        in theory; where $k_c = k$ its student is that of full width. Marks of width $k_c$ are
+        shifted to the left, others of narrow students to the right. Right: exponents of the errors
+        at $n/d^2$ = {learning} and at {refining}, bars here are 95 % intervals; best width: at each
         $n$ the width of the smallest mean error. Dotted: exponents in theory for many features,
         $1/2\beta - 1$ while $1 \ll k_c \ll k$ and $-1$.
     """,
@@ -369,7 +379,9 @@ def student_width(
         "features are being learned and 2.9 to 3.1 times once all are. Exponents while features "
         "are being learned: $-0.83(3)$ for width $k_c$, $-0.82(3)$ for the best width, $-1.28(2)$ "
         "for full width and $-0.95$ in theory at this size, where $k_c$ is not small beside $k$; "
-        "after that $-1.01(9)$ for full width and $-1.06$ in theory."
+        "after that $-1.01(9)$ for full width and $-1.06$ in theory. Control at $n/d^2$ = 2 and "
+        "width $k_c$: 10,000 epochs of three minibatches at a constant rate end at 0.0066(4) in "
+        "three runs, these settings at 0.0073(4) on the same data."
     ),
 )
 def student_scaling(

@@ -128,7 +128,8 @@ _TARGETS = ("z", "z**2", "He3(z)", "z1*z2", "z1*z2*z3", "sign(z1*z2*z3)")
     ],
     caption=(
         r"One neuron, $\sigma = \mathrm{{He}}_1 + \mathrm{{He}}_2/2 + \mathrm{{He}}_3/6$, "
-        r"correlation loss, learning rate 0.05. Flow from all overlaps = {first}; exact chain: "
+        r"correlation loss, learning rate 0.05; $z_i = w_i\cdot x$ with orthonormal $w_i$, whose "
+        r"overlaps with the neuron are $m_i$. Flow from all overlaps = {first}; exact chain: "
         r"$d$ = {dim}; network with all weights: $d$ = {network_dim}. If the target has the lower "
         r"terms (leap 1) SGD finds one direction after the other; without them (leap 3) it finds "
         r"no direction in this time."

@@ -106,7 +106,7 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
     seconds=(50, 1800),
     observables=("success_fraction",),
     explained=(
-        "Linear programs agree with Cover at all 27 points. Perceptron learning that is stopped "
+        "Linear programs agree with Cover at all points. Perceptron learning that is stopped "
         "after 1000 sweeps finds 9.4(12) % fewer solutions than there are at a load of 1.7. "
         "Control: after 10 000 sweeps it is 2.9(9) %."
     ),
@@ -123,9 +123,9 @@ def draw_success_collapse(label: str, exact: float, axes: Any, comparison: Compa
         Freehand(partial(draw_success_collapse, "linear program", 2.0)),
     ],
     caption=r"""
-        $\alpha$ random patterns for each of $d$ inputs, without a margin; each run has
-        {samples} samples. Perceptron learning is stopped after {max_sweeps} sweeps. Right: success
-        fractions of linear programming alone, collapsed on $\Phi(F)$, where $F$ is a
+        $\alpha$ random patterns for each of $d$ inputs, without a margin; each run has {samples}
+        samples. Perceptron learning is stopped after {max_sweeps} sweeps. Right: success fractions
+        of linear programming alone, collapsed on the normal distribution $\Phi(F)$, where $F$ is a
         fitted polynomial (black) in $(\alpha-\alpha_c) d^{{1/\nu}}$. Cover's law has $1/\nu$ = 1/2;
         the same fit to Cover's law at 10, 20 and 50 inputs gives $\alpha_c$ = 1.988 and $1/\nu$ =
         0.49.

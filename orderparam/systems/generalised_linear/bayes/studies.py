@@ -84,7 +84,7 @@ def one_bit_estimation(
     "phase-retrieval",
     title=(
         "In theory magnitudes of projections reveal the weights in part beyond 0.5 samples "
-        "per input, fully beyond 1.13; message passing agrees where it was run"
+        "per input, fully beyond 1.13; overlaps of message passing that converged agree"
     ),
     source="Barbier, Krzakala, Macris, Miolane, Zdeborová 2019; Mondelli, Montanari 2018",
     seconds=(60, 1800),
@@ -127,8 +127,8 @@ def one_bit_estimation(
     caption=r"""
         $y = |w\cdot x|$ without noise, Gaussian weights, $d$ = {input_dim}. Left: overlap, the mean
         product of a weight and its estimate, which can exceed 1 in a drawn problem. Message passing
-        ends at the same point from the spectral start as from $q = 0$; where marks coincide, the
-        informed start covers the spectral one. Grey: all solutions of state evolution. Weak
+        ends at the same point from the spectral start as from zero overlap; where marks coincide,
+        the informed start covers the spectral one. Grey: all solutions of state evolution. Weak
         recovery begins at $\alpha$ = 0.5; the weights are determined for $\alpha$ > 1 and found for
         $\alpha$ > 1.128. Runs that did not converge are left out, which raises means. Right: the
         leading eigenvector of the covariance of the inputs weighted by $1 - 1/y^2$; dashed: theory.

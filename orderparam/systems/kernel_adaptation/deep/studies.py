@@ -154,8 +154,8 @@ def deep_preactivations(
 @study(
     "linear-layers-calibration",
     title=(
-        "Sampled linear networks of 5 to 45 units follow the exact averages; the theory of "
-        "Gaussian layers approaches both as networks widen"
+        "Sampled linear networks of 5 to 45 units follow the exact averages, which the theory of "
+        "Gaussian layers approaches as networks widen"
     ),
     source="Li, Sompolinsky 2021; Seroussi, Naveh, Ringel 2023; exact averages of the layers "
     "derived here from the evidence of Hanin, Zlokapa 2023",

@@ -231,7 +231,7 @@ def _aside(data: xr.Dataset) -> xr.DataArray:
 @study(
     "relu-adaptation",
     title="Adapted weights on the network's own data predict the learnabilities of a relu network "
-    "within 0.02; averaged over data they are too high at n/d = 2 to 8",
+    "within 0.02; averaged over data they are too high for h_1",
     source=_FEATURES,
     panels=[
         Panel(
@@ -247,10 +247,11 @@ def _aside(data: xr.Dataset) -> xr.DataArray:
     ],
     caption="Relu network, $d$ = {input_dim}, $N$ = {width}, $y = z {absolute:+g} (|z| - E|z|)$, "
     "$z = w_*\\cdot x$; temperature and read-out variance $1/{chi:g}$, $E|w|^2$ = 1. Lines: "
-    "theories averaged over data, with the Hermite modes $h_0, h_1, h_2, h_4$. Learnability "
-    "of a mode: its coefficient in the output over that in the target. Particles (shifted "
-    "to the right by 8 %): the theory of adapted weights on each network's own data; {particles} "
-    "particles represent the distribution of weights. Three of the lines coincide for $h_1$.",
+    "theories averaged over data, with the Hermite modes $h_0, h_1, h_2, h_4$, of which two are "
+    "shown. Learnability of a mode: its coefficient in the output over that in the target. "
+    "Particles (shifted to the right by 8 %): the theory of adapted weights on each network's own "
+    "data; {particles} particles represent the distribution of weights. Three of the "
+    "lines coincide for $h_1$.",
     seconds=(130, 3600),
     observables=("output",),
     explained="On the same data sets the network's learnability minus that of the particles is "

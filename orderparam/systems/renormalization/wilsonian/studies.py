@@ -100,8 +100,9 @@ def _draw_deviation_ratio(axes: Any, comparison: Any) -> None:
         r"Eigenvalues $\lambda_k$ and coefficients $y_k$ of the target with "
         r"$\lambda_k=y_k^2=k^{{-{decay}}}$, {modes} modes, $\rho=P/T$ = {density} examples per "
         r"temperature; $u$: weight of the quartic term of the loss; $Q$: squared deviation from "
-        r"the target. First panel, theory alone: slope $m(Q)$ of the loss of the modes below the "
-        r"cut $\Lambda$, over $\rho$, at $u$ = {flow_quartic}, by characteristics. Others: "
+        r"the target; learnability: mean coefficient of a mode over that of the target, for the "
+        r"first 40 modes. First panel, theory alone: slope $m(Q)$ of the loss of the modes below "
+        r"the cut $\Lambda$, over $\rho$, at $u$ = {flow_quartic}, by characteristics. Others: "
         r"Hamiltonian Monte Carlo of the action of the modes; the last at $u$ = {flow_quartic}, "
         r"where the number of learned modes grows with $\rho$."
     ),

@@ -120,7 +120,7 @@ def grand_staircase(system: LearnedTarget, *, max_steps: int = 200) -> Climb:
     >>> np.round(climb.overlap, 3), round(float(climb.next_threshold), 1)
     (Array([0., 0., 0.], dtype=float64), 0.6)
     """
-    g, first = _begun(system.target)
+    g, first = _normalised_with_moments(system.target)
     alpha, size = float(system.sample_ratio), g.dimension
     overlap, residual, following = np.zeros((size, size)), 0.0, np.inf
     rest = np.eye(size)
@@ -144,7 +144,7 @@ def grand_staircase(system: LearnedTarget, *, max_steps: int = 200) -> Climb:
 
 
 @lru_cache(maxsize=32)
-def _begun(target: str | Target) -> tuple[Target, LabelMoments]:
+def _normalised_with_moments(target: str | Target) -> tuple[Target, LabelMoments]:
     """The target at spread 1 and its label moments, which are the same at every ratio."""
     g, _ = normalised(read(target))
     return g, label_moments(g, 3)

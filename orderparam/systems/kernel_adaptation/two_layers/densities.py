@@ -94,8 +94,8 @@ def draw_phase_densities(axes: Any, comparison: Comparison, beta: float) -> None
             look = {"color": COLOURS[3 + number], "linestyle": DASHES[number]}
             axes.plot(rho, _density(at, rho, np.nan), **look)
             place = (0.03, 0.97 - 0.09 * number)
-            said = {"color": COLOURS[3 + number], "va": "top", "xycoords": "axes fraction"}
-            axes.annotate(f"$t$ = {chosen:g}", place, **said)
+            look = {"color": COLOURS[3 + number], "va": "top", "xycoords": "axes fraction"}
+            axes.annotate(f"$t$ = {chosen:g}", place, **look)
     floor = 1e-3 if any("bin_centre" in data for data in here) else 1e-9
     axes.set(
         yscale="log",

@@ -135,8 +135,8 @@ def draw_heads(axes: Any, comparison: Comparison) -> None:
     explained=(
         "The theory is that of infinitely many heads and treats features as Gaussian. The figure "
         "divides by regression on the same sequences, which leaves the number of heads as the only "
-        "difference: extrapolated from 4 to 32 heads the ratios are 0.999(7) for the sum and "
-        "1.011(16) for the difference."
+        "difference: extrapolated from 4 to 32 heads the ratios are 1.002(5) for the sum and "
+        "1.010(10) for the difference."
     ),
 )
 def attention_sectors_heads(

@@ -71,6 +71,37 @@ def test_a_row_is_that_of_the_theory_that_agrees_at_most_points(finished):
     assert cells[-1] == " |"  # nothing to explain
 
 
+def test_a_bound_is_named_only_where_no_other_theory_stands_beside_the_measurement():
+    """The bound at no field is never violated, and the field of 2 is wrong at every point."""
+    temperatures = {"temperature": (1.0, 2.0, 3.0)}
+
+    @study(
+        "test-bound",
+        title="A magnet",
+        source="Langevin 1905",
+        seconds=(1, 2),
+        observables=("magnetisation",),
+        panels=[Panel("temperature", "magnetisation")],
+    )
+    def build(theory: bool = True):
+        wrong = Curve("twice", exact, Paramagnet(1.0, 2.0), temperatures)
+        return [
+            Curve("least", exact, Paramagnet(1.0, 0.0), temperatures, bound="lower"),
+            *([wrong] if theory else []),
+            Curve("sampled", sampled, Paramagnet(1.0, 0.3, 100), temperatures, seeds=8),
+        ]
+
+    try:
+        both, alone = (
+            shown(compare("test-bound", settings={"theory": each}, progress=False))["best"]
+            for each in (True, False)
+        )
+    finally:
+        _registry.pop("test-bound")
+    assert (both["theory"], both["beyond"]) == ("twice", 3)
+    assert (alone["theory"], alone["beyond"], alone["points"]) == ("least (lower bound)", 0, 3)
+
+
 def test_a_disagreement_stands_with_the_sentence_of_its_study(finished):
     wrong = finished(right=False)
     cells = page.row("test-page", shown(wrong), wrong.study.explained).split(" | ")

@@ -141,7 +141,8 @@ def _pooled(theory: str, columns: Iterable[Column]) -> Agreement:
 
 def best(finished: Comparison) -> Agreement:
     """The theory that agrees best with the observables that the figure shows: the fewest points
-    beyond three standard errors, then the smallest root mean square of z. Never a baseline.
+    beyond three standard errors, then the smallest root mean square of z. Never a baseline, and a
+    bound, which is easier to satisfy, only where no other theory stands beside the measurement.
     Measurements beside different sets of theories are judged apart, and pooled."""
     found: dict[frozenset[str], dict[str, list[Column]]] = {}
     shown = drawn(finished)
@@ -149,11 +150,12 @@ def best(finished: Comparison) -> Agreement:
         for observable, table in tables.items():
             if observable not in shown:
                 continue
-            columns = [
+            every = [
                 (label, column)
                 for label, baseline, column in _columns(finished, key, observable, table)
                 if not baseline
             ]
+            columns = [one for one in every if not str(one[1][0]["bound"].values)] or every
             group = found.setdefault(frozenset(label for label, _ in columns), {})
             for label, column in columns:
                 group.setdefault(label, []).append(column)

@@ -341,6 +341,13 @@ def test_a_student_trained_in_single_precision_has_the_same_error():
     assert single != double
 
 
+@pytest.mark.parametrize("rate", [-1.0, np.nan, np.inf])
+def test_a_learning_rate_that_is_negative_or_not_finite_is_refused(rate):
+    student = WidthLimitedStudent(HierarchicalTeacher(8, 4, 1.0, 0.1, n_train=60), width=2)
+    with pytest.raises(ValueError, match=r"learning_rate = .*: must be a finite number >= 0"):
+        adam_student(student, jax.random.key(0), epochs=40, learning_rate=rate)
+
+
 def test_a_falling_learning_rate_removes_the_noise_of_small_minibatches():
     teacher = HierarchicalTeacher(input_dim=20, width=10, decay=1.0, noise=0.01, n_train=1600)
     student = WidthLimitedStudent(teacher, 10)

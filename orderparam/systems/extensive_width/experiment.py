@@ -166,7 +166,8 @@ def adam_student(
 
     Raises:
         ValueError: for a width that is not an integer, fewer epochs than 40, more minibatches than
-            samples, or fixed read-outs of a student that is wider than its teacher.
+            samples, a learning rate that is negative or not finite, or fixed read-outs of a
+            student that is wider than its teacher.
 
     Source: Nguyen, Barbier (2026), appendix on experiments.
 
@@ -179,6 +180,8 @@ def adam_student(
     width = system.size("width")
     if epochs < RECORDS:
         raise ValueError(f"epochs = {epochs}: must be >= {RECORDS}")
+    if not 0 <= learning_rate < np.inf:
+        raise ValueError(f"learning_rate = {learning_rate}: must be a finite number >= 0")
     teacher = system.teacher
     if readouts == "fixed" and width > (units := teacher.readout.shape[0]):
         raise ValueError(f"width = {width}: must be <= {units} for the teacher's read-outs")

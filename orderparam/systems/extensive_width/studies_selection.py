@@ -14,7 +14,7 @@ from scipy.special import expit
 from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel, horizontal
 from orderparam.plotting.style import ink
-from orderparam.running.program import DONE
+from orderparam.running.status import DONE
 from orderparam.systems.extensive_width.finite_size import fluctuating_states
 from orderparam.systems.extensive_width.model import HierarchicalTeacher
 from orderparam.systems.extensive_width.selection import (

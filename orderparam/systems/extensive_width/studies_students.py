@@ -376,12 +376,12 @@ def student_width(
     explained=(
         "The theory is the smallest possible error, which Adam does not reach. Students of width "
         "$k_c$ err 2.4 to 3.1 times as much, students of full width 6.3 to 3.1 times as much while "
-        "features are being learned and 2.9 to 3.1 times once all are. Exponents while features "
-        "are being learned: $-0.83(3)$ for width $k_c$, $-0.82(3)$ for the best width, $-1.28(2)$ "
-        "for full width and $-0.95$ in theory at this size, where $k_c$ is not small beside $k$; "
-        "after that $-1.01(9)$ for full width and $-1.06$ in theory. Control at $n/d^2$ = 2 and "
-        "width $k_c$: 10,000 epochs of three minibatches at a constant rate end at 0.0066(4) in "
-        "three runs, these settings at 0.0073(4) on the same data."
+        "features are being learned and 2.9 to 3.1 times once all are. Exponents, with 95 % "
+        "intervals, while features are being learned: $-0.83(3)$ for width $k_c$, $-0.82(3)$ for "
+        "the best width, $-1.28(2)$ for full width and $-0.95$ in theory at this size, where $k_c$ "
+        "is not small beside $k$; after that $-1.01(9)$ for full width and $-1.06$ in theory. "
+        "Control at $n/d^2$ = 2 and width $k_c$: 10,000 epochs of three minibatches at a constant "
+        "rate end at 0.0066(4) in three runs, these settings at 0.0073(4) on the same data."
     ),
 )
 def student_scaling(

@@ -23,7 +23,8 @@ from orderparam.comparison import compare, studies
 from orderparam.comparison.table import tables
 from orderparam.core.result import Result
 from orderparam.core.system import replace
-from orderparam.running.program import DONE, FAILED, UNCONVERGED, describe
+from orderparam.running.program import describe
+from orderparam.running.status import DONE, FAILED, UNCONVERGED
 from orderparam.running.sweep import checked
 
 STUDIES = studies()

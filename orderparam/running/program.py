@@ -28,9 +28,7 @@ from orderparam.core.registry import check_unedited
 from orderparam.core.result import Result
 from orderparam.core.system import System, is_number, replace
 from orderparam.core.verb import Theory, Verb, unwrap
-from orderparam.running.status import DONE as DONE
-from orderparam.running.status import FAILED as FAILED
-from orderparam.running.status import UNCONVERGED as UNCONVERGED
+from orderparam.running.status import DONE, FAILED, UNCONVERGED
 from orderparam.running.threads import one_blas_thread
 from orderparam.running.zarr3 import blank
 

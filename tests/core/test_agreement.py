@@ -19,7 +19,7 @@ from orderparam.comparison.comparison import agreements
 from orderparam.comparison.curve import Curve
 from orderparam.comparison.table import tables
 from orderparam.running.estimate import estimate
-from orderparam.running.program import DONE, UNCONVERGED
+from orderparam.running.status import DONE, UNCONVERGED
 
 
 def _measured(values):

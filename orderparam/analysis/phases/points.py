@@ -17,7 +17,8 @@ from orderparam.core.grid import Listed
 from orderparam.core.names import nearest
 from orderparam.core.system import System
 from orderparam.core.verb import Theory, unwrap
-from orderparam.running.program import FAILED, UNCONVERGED, Task, TheoryRun, fn_name
+from orderparam.running.program import Task, TheoryRun, fn_name
+from orderparam.running.status import FAILED, UNCONVERGED
 from orderparam.running.store import MemoryStore, PointStore
 from orderparam.running.sweep import identity
 

@@ -11,7 +11,7 @@ from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel
 from orderparam.plotting.measured import dots
 from orderparam.plotting.style import COLOURS, GREY
-from orderparam.running.program import DONE
+from orderparam.running.status import DONE
 from orderparam.systems.spins.scalar_field.experiment import field_clusters
 from orderparam.systems.spins.scalar_field.model import ScalarField
 from orderparam.systems.spins.scalar_field.theory import best_gaussian_field, transfer_matrix

@@ -11,7 +11,7 @@ from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand
 from orderparam.plotting.measured import dots, power_law
 from orderparam.plotting.style import COLOURS, GREY, MARKERS, ink
-from orderparam.running.program import DONE
+from orderparam.running.status import DONE
 from orderparam.systems.spins.scalar_field.model import ScalarField
 from orderparam.systems.spins.universality.experiment import critical_field, critical_potts
 from orderparam.systems.spins.universality.model import PottsLattice

@@ -68,7 +68,7 @@ def main() -> None:
         words = [
             sys.executable,
             "-m",
-            "orderparam.cli",
+            "orderparam",
             "explore",
             "--no-browser",
             "--port",

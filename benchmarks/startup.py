@@ -22,7 +22,7 @@ import jax, jax.numpy as jnp
 start, key = jnp.zeros((4, 3)), jax.random.key(0)
 op.sampling.sample(lambda u: -0.5 * jnp.sum(u**2), start, key, method="hmc", samples=100, warmup=50)
 """
-COMMAND = ["-m", "orderparam.cli"]
+COMMAND = ["-m", "orderparam"]
 TOPIC = "import orderparam.systems.extensive_width as topic; topic.bayes_optimal"
 CASES = {
     "import jax": ["-c", "import jax"],

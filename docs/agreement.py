@@ -306,7 +306,7 @@ def main() -> int:
             command = [
                 sys.executable,
                 "-m",
-                "orderparam.cli",
+                "orderparam",
                 "run",
                 name,
                 "--size",

@@ -126,7 +126,7 @@ def test_a_small_study_gives_finite_numbers_and_a_figure(topic, tmp_path):
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["list"]])
 def test_the_command_line_answers(arguments):
     answer = subprocess.run(
-        [sys.executable, "-m", "orderparam.cli", *arguments],
+        [sys.executable, "-m", "orderparam", *arguments],
         capture_output=True,
         text=True,
         timeout=120,

@@ -39,7 +39,7 @@ def test_malformed_calls_in_processes(tmp_path):
             "\0" in word or len(word) > 100000 for word in arguments
         ):
             continue  # what is accepted would really run
-        command = [sys.executable, "-m", "orderparam.cli", *arguments]
+        command = [sys.executable, "-m", "orderparam", *arguments]
         try:
             ended = subprocess.run(command, cwd=tmp_path, capture_output=True, timeout=10 * LONGEST)
         except subprocess.TimeoutExpired:
@@ -57,7 +57,7 @@ def test_python_without_assertions_and_docstrings(tmp_path, level):
 
     def said(words, **further):
         ended = subprocess.run(
-            [sys.executable, "-m", "orderparam.cli", *words.split()],
+            [sys.executable, "-m", "orderparam", *words.split()],
             cwd=tmp_path, env=environment | further, capture_output=True, text=True, timeout=600,
         )  # fmt: skip
         assert "Traceback" not in ended.stderr

@@ -42,7 +42,7 @@ def place(tmp_path, monkeypatch):
 
 
 def start(place, *words):
-    command = [sys.executable, "-m", "orderparam.cli", *words]
+    command = [sys.executable, "-m", "orderparam", *words]
     return subprocess.Popen(
         command,
         cwd=place,
@@ -171,7 +171,7 @@ def test_a_clock_that_jumps_by_years_changes_nothing(place, workers):
         "COLUMNS": "120",
     }
     here, there = pty.openpty()
-    command = [sys.executable, "-m", "orderparam.cli", "run", "killed_study.py", "--out", "out"]
+    command = [sys.executable, "-m", "orderparam", "run", "killed_study.py", "--out", "out"]
     for kills in (1, 0):
         process = subprocess.Popen(
             [*command, *workers],

@@ -83,7 +83,7 @@ def test_interrupts(tmp_path, monkeypatch, executor, times):
 
 def start(place, words):
     return subprocess.Popen(
-        [sys.executable, "-m", "orderparam.cli", *words],
+        [sys.executable, "-m", "orderparam", *words],
         cwd=place,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

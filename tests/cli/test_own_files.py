@@ -57,7 +57,7 @@ def test_its_result_is_read_where_the_file_is_not_loaded(own):
         [
             sys.executable,
             "-m",
-            "orderparam.cli",
+            "orderparam",
             "run",
             "own_magnet.py",
             "--set",

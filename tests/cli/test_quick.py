@@ -76,7 +76,7 @@ for words in sys.argv[1:]:
 """
     environment = os.environ | {"ORDERPARAM_CACHE": str(tmp_path / "programs")}
     subprocess.run(
-        [sys.executable, "-m", "orderparam.cli", "list", "spins.mean_field"],
+        [sys.executable, "-m", "orderparam", "list", "spins.mean_field"],
         env=environment, check=True, capture_output=True, timeout=120,
     )  # fmt: skip
     words = [words for words, _, _ in QUICK]

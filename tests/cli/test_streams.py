@@ -9,7 +9,7 @@ import sys
 import pytest
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a POSIX shell")
-COMMAND = f"{sys.executable} -m orderparam.cli"
+COMMAND = f"{sys.executable} -m orderparam"
 
 
 def shell(command, folder, **environment):

@@ -288,7 +288,7 @@ def test_the_command_line_runs_a_study_on_dask(tmp_path, dask):
     command = [
         sys.executable,
         "-m",
-        "orderparam.cli",
+        "orderparam",
         "run",
         str(HERE / "magnet_study.py:magnet"),
         "--out",

@@ -68,7 +68,7 @@ def test_an_interrupted_report_leaves_no_files(tmp_path, name, seconds):
         rows = [f"{n},{rate},{2 + rate + 1 / rate + seed / 9},{seed}" for n, rate, seed in grid]
         (tmp_path / "a.csv").write_text("\n".join(["width,learning_rate,loss,seed", *rows]))
         words = [str(tmp_path / "a.csv")]
-    command = [sys.executable, "-m", "orderparam.cli", name, *words, "--out", str(out)]
+    command = [sys.executable, "-m", "orderparam", name, *words, "--out", str(out)]
     code, error, left = interrupted(command, signal.SIGINT, seconds, out)
     assert not left
     if code == 0:  # it was faster

@@ -1,3 +1,0 @@
-from orderparam.cli import main
-
-main()

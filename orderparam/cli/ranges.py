@@ -19,8 +19,8 @@ def is_range(text: str) -> bool:
 def plane_range(name: str, text: str) -> tuple[Any, ...]:
     """The range as (lo, hi), or (lo, hi, "log")."""
     low, high, *scale = text.split(":")
-    for end in (low, high):
-        number_in(end, name)
+    if not all(math.isfinite(number_in(end, name)) for end in (low, high)):
+        raise ValueError(f"{name}={text}: both ends of a range must be finite numbers")
     if scale and scale[0] not in ("log", "linear"):
         raise ValueError(f"{name}={text}: write {name}=LOW:HIGH or {name}=LOW:HIGH:log")
     return (float(low), float(high), *scale)
@@ -81,11 +81,12 @@ def swept(text: str) -> tuple[str, list[float | str]]:
 
 
 def _is_number(text: str) -> bool:
-    """True for a number, also one that is too large for a double."""
+    """True for a number, also for nan, inf and what is too large for a double."""
     try:
-        return math.isfinite(float(text)) or any(map(str.isdigit, text))
+        float(text)
     except ValueError:
         return False
+    return True
 
 
 def _number(text: str) -> float | None:

@@ -296,6 +296,7 @@ def test_lists_of_theories_experiments_and_systems(run):
             "pipe.npy is a pipe",
         ),
         (("phases", "onsager", "temperature=2"), "0 ranges are given"),
+        (("phases", "onsager", "temperature=1:nan"), "both ends of a range must be finite"),
         (("phases", "onsager", "temperature=1:3:lg"), "write temperature=LOW:HIGH"),
         (
             ("phases", "onsager", "temperature=1:3", "--order", "magnetisatoin"),

@@ -231,7 +231,7 @@ def _along(
 ) -> Iterator[Curve]:
     """Curves over one field of the system: the theory as a line, and experiments at the values
     `marks`."""
-    line, few = {name: np.geomspace(marks[0], marks[-1], 41)}, {name: marks}
+    line, few = {name: np.unique(np.geomspace(marks[0], marks[-1], 41))}, {name: marks}
     yield Curve("theory", generation_errors, system, line, facets=facets)
     yield Curve(
         "drawn data", drawn_generations, system, few, seeds, batch_seeds=True, facets=facets

@@ -206,7 +206,7 @@ def networks_lazy_to_rich(
         "lazy ones are the control. At the start the third layer of 256 units lies 10(6) and 16(3) "
         "% below the line, and that of 64 units lay 41 % below it, because it stands on a few "
         "units of the layers before: on other digits (alignment-of-few-neurons) it lies 26 % below "
-        "at 32 units, 3 % at 256, so that a part of the 16 % has no explanation."
+        "at 32 units, 2.4 % at 256, so that a part of the 16 % has no explanation."
     ),
     gallery={"n_train": 100, "width": 256, "channels": 16, "seeds": 16},
     full={"n_train": 400, "n_test": 800, "width": 256, "channels": 64, "seeds": 64},

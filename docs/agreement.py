@@ -67,6 +67,9 @@ them, with its figure and the table of all points. The columns mean:
   probability means that many points differ a little, even if none lies beyond three.
 - *why*: the reason for a disagreement. *chance* stands where points lie beyond three, but chance
   explains their number (binomial) and the rms z, each with a probability of more than 1 %.
+  *Metastable*: why more than a tenth of the runs do not converge in a study whose figure shows the
+  runs one by one. *Coarse*: why a resolution worse than 5 % suffices for what the title says.
+  *Unproved* stands where neither is said.
 - A theory that is a *lower* or *upper bound* is compared on one side alone: only a measurement
   below a lower bound deviates from it. The resolution is then the error over the larger of the two.
 - *median*, *worst*: of |mean / theory − 1|. Where a theory is zero to rounding its largest value
@@ -93,8 +96,8 @@ HEADS = (
 )  # fmt: skip
 
 
-def row(name: str, shown: Mapping[str, Any] | None, explained: str) -> str:
-    """The table's row of a study, from its record."""
+def row(name: str, shown: Mapping[str, Any] | None, explained: str, reserve: str = "") -> str:
+    """The table's row of a study, from its record. reserve: what `reserves` says of it."""
     if shown is None:
         return _joined([f"`{name}`", "not run", *[""] * (len(HEADS) - 2)])
     best = shown["best"]
@@ -123,7 +126,7 @@ def row(name: str, shown: Mapping[str, Any] | None, explained: str) -> str:
             _percent(best["median_deviation"]),
             _percent(best.get("worst_deviation")),
             f"{shown['processor_seconds']:.0f}",
-            why,
+            " ".join(part for part in (why, reserve) if part),
         ]
     )
 
@@ -137,14 +140,36 @@ def _joined(cells: Iterable[str]) -> str:
 
 
 def unproved(shown: Mapping[str, Any]) -> str:
-    """Why the runs of a study do not prove anything yet; "" where they do, or where nothing is
-    measured."""
-    measured, resolution = shown["points"]["experiment"], shown["best"].get("resolution")
-    if measured["unconverged"] > LARGEST_SHARE * measured["points"]:
+    """Why the runs of a study do not prove anything yet; "" where they do, where nothing is
+    measured, or where the study says why its runs suffice (see `Study`)."""
+    study = studies().get(shown["study"])
+    told = "" if study is None else study.metastable
+    measured = shown["points"]["experiment"]
+    missed = measured["unconverged"] > LARGEST_SHARE * measured["points"]
+    if missed and not (told and study and study.shows_runs(shown["parameters"])):
         return "more than a tenth of the runs did not converge"
-    if resolution is not None and resolution > COARSEST:
+    if _is_coarse(shown) and not (study and study.coarse):
         return "resolution worse than 5 %"
     return ""
+
+
+def _is_coarse(shown: Mapping[str, Any]) -> bool:
+    """Whether errors exceed what a study may have without a reason."""
+    resolution = shown["best"].get("resolution")
+    return resolution is not None and resolution > COARSEST
+
+
+def reserves(shown: Mapping[str, Any], study: Study) -> str:
+    """What the row of a study says of runs that did not converge and of large errors."""
+    if why := unproved(shown):
+        return f"**Unproved**: {why}."
+    measured = shown["points"]["experiment"]
+    missed = measured["unconverged"] > LARGEST_SHARE * measured["points"]
+    said = (
+        f"*Metastable*: {study.metastable}" if missed else "",
+        f"*Coarse*: {study.coarse}" if _is_coarse(shown) else "",
+    )
+    return " ".join(part for part in said if part)
 
 
 def page(known: Iterable[Study]) -> Iterator[str]:
@@ -152,9 +177,9 @@ def page(known: Iterable[Study]) -> Iterator[str]:
     yield INTRODUCTION
     topics: dict[str, list[str]] = {}
     for study in sorted(known, key=lambda study: (study.topic, study.name)):
-        topics.setdefault(study.topic, []).append(
-            row(study.name, kept(study.name), study.explained)
-        )
+        shown = kept(study.name)
+        reserve = "" if shown is None else reserves(shown, study)
+        topics.setdefault(study.topic, []).append(row(study.name, shown, study.explained, reserve))
     for topic, rows in topics.items():
         yield f"## {title(topic)}\n"
         yield _joined(HEADS)

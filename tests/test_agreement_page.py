@@ -3,6 +3,7 @@
 import importlib
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,9 +14,9 @@ import unchanged
 from magnet import Paramagnet, exact, sampled
 from scipy import stats
 
-from orderparam.comparison import Curve, compare, study
+from orderparam.comparison import Curve, compare, studies, study
 from orderparam.comparison.registry import _registry
-from orderparam.plotting import Panel
+from orderparam.plotting import Freehand, Panel
 
 DOCS = Path(__file__).parents[1] / "docs"
 sys.path.insert(0, str(DOCS))
@@ -308,6 +309,43 @@ def test_unconverged_runs_and_coarse_ones_prove_nothing(finished):
     coarse = shown(finished())
     coarse["best"]["resolution"] = 0.06
     assert page.unproved(coarse) == "resolution worse than 5 %"
+
+
+@pytest.mark.parametrize("one_by_one", [True, False])
+def test_metastable_runs_count_only_where_the_figure_shows_them_one_by_one(finished, one_by_one):
+    said = {"metastable": "Spins never turn.", "coarse": "The sign suffices."}
+    every_run = Freehand(lambda axes, comparison: None, one_by_one=one_by_one)
+    before = _registry["test-page"]
+    magnet = replace(before, panels=[every_run], **said)
+    record_of_one = shown(finished())
+    record_of_one["points"]["experiment"]["unconverged"] = 3
+    _registry["test-page"] = magnet
+    try:
+        assert (page.unproved(record_of_one) == "") is one_by_one
+        reserve = page.reserves(record_of_one, magnet)
+        assert ("*Metastable*: Spins never turn." in reserve) is one_by_one
+        assert ("**Unproved**" in reserve) is not one_by_one
+        record_of_one["best"]["resolution"] = 0.06
+        assert (
+            "*Coarse*: The sign suffices." in page.reserves(record_of_one, magnet)
+        ) is one_by_one
+    finally:
+        _registry["test-page"] = before
+
+
+@pytest.mark.parametrize(
+    "one", [one for one in studies().values() if one.metastable or one.coarse], ids=lambda s: s.name
+)
+def test_a_study_says_no_more_of_its_runs_than_its_record_needs(one):
+    """A sentence on runs that did not converge, or on large errors, stands only where the record
+    has them, and only beside a figure of all runs."""
+    kept = page.kept(one.name)
+    measured, resolution = kept["points"]["experiment"], kept["best"]["resolution"]
+    if one.metastable:
+        assert one.shows_runs(kept["parameters"])
+        assert measured["unconverged"] > page.LARGEST_SHARE * measured["points"]
+    if one.coarse:
+        assert resolution > page.COARSEST
 
 
 def test_a_repeated_measurement_counts_once(finished):

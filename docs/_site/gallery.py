@@ -270,6 +270,10 @@ def _agreement(study: Study, shown: dict[str, Any]) -> Iterator[str]:
     if study.explained:
         differ = best["points"] and not best["by_chance"]
         yield f'!!! info "{"Why they differ" if differ else "Remarks"}"\n    {study.explained}'
+    if study.metastable:
+        yield f'!!! info "Metastable runs"\n    {study.metastable}'
+    if study.coarse:
+        yield f'!!! info "Large errors"\n    {study.coarse}'
     if shown["agreement"]:
         rows = [
             (

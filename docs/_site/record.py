@@ -180,11 +180,7 @@ def drawn(finished: Comparison) -> set[str]:
     """The compared observables that the figure shows: all where it is drawn by hand or shows none
     of them by name."""
     known = {observable for tables in finished.agreement.values() for observable in tables}
-    panels = (
-        finished.study.panels(finished.parameters)
-        if callable(finished.study.panels)
-        else finished.study.panels
-    )
+    panels = finished.study.panels_at(finished.parameters)
     named = {panel.y for panel in panels if isinstance(panel, Panel) and isinstance(panel.y, str)}
     return (known & named) or known
 

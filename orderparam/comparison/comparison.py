@@ -54,11 +54,7 @@ class Comparison:
         with house_style(dark):
             if self.study.draw is not None:
                 return self.study.draw(self)
-            panels = (
-                self.study.panels(self.parameters)
-                if callable(self.study.panels)
-                else self.study.panels
-            )
+            panels = self.study.panels_at(self.parameters)
             return draw(
                 self, panels, columns=self.study.columns, caption=self.study.caption, narrow=narrow
             )

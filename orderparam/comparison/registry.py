@@ -50,6 +50,11 @@ class Study:
     = {input_dim}"); or by `draw`, from a finished `Comparison` to a figure. explained: a sentence
     or two on why measurement and theory differ by more than three standard errors at quick size,
     where they do; `orderparam show` and the table of all studies print it.
+
+    Two further sentences stand in this table, where a study proves what it says although its row
+    looks otherwise. metastable: why chains keep the state that they reach, and where this is seen;
+    it counts only where a panel draws the runs `one_by_one`. coarse: why errors of more than 5 % of
+    the theory suffice for the title.
     """
 
     name: str
@@ -65,6 +70,8 @@ class Study:
     columns: int | None
     draw: Callable[["Comparison"], Any] | None
     explained: str = ""
+    metastable: str = ""
+    coarse: str = ""
 
     @property
     def topic(self) -> str:
@@ -86,6 +93,14 @@ class Study:
         """The parameters of one run at a size, see `orderparam.core.outline.parameters_of`."""
         return parameters_of(self, size, settings)
 
+    def panels_at(self, parameters: Mapping[str, Any]) -> Sequence["Panel | Freehand"]:
+        """The panels of a figure with these parameters; none where it has a function `draw`."""
+        return self.panels(parameters) if callable(self.panels) else self.panels
+
+    def shows_runs(self, parameters: Mapping[str, Any]) -> bool:
+        """Whether a panel of the figure draws the runs one by one."""
+        return any(getattr(panel, "one_by_one", False) for panel in self.panels_at(parameters))
+
 
 _registry: dict[str, Study] = registry.studies_made
 
@@ -104,6 +119,8 @@ def study(
     columns: int | None = None,
     draw: Callable[["Comparison"], Any] | None = None,
     explained: str = "",
+    metastable: str = "",
+    coarse: str = "",
 ) -> Callable[[Callable[..., Iterable[Curve]]], Study]:
     """Registers the decorated function (parameters -> curves) as a study: see `Study`.
 
@@ -120,6 +137,9 @@ def study(
         draw: In place of `panels`, a function from a finished `Comparison` to a figure.
         explained: Why measurement and theory differ by more than three standard errors, where they
             do.
+        metastable: Why chains do not leave the state that they reach, where more than a tenth of
+            the runs do not converge for this reason; a panel must draw the runs `one_by_one`.
+        coarse: Why the errors suffice for the title where they exceed 5 % of the theory.
 
     Raises:
         ValueError: for a name that another module's study has, for both or neither of `panels` and
@@ -136,7 +156,8 @@ def study(
 
         if name in _registry and _registry[name].build.__module__ != build.__module__:
             raise ValueError(f"two studies are called {name!r}")
-        shown = (tuple(observables), panels, caption, columns, draw, explained)
+        words = (explained, metastable, coarse)
+        shown = (tuple(observables), panels, caption, columns, draw, *words)
         made = Study(
             name, title, source, build, dict(gallery or {}), dict(full or {}), seconds, *shown
         )

@@ -83,7 +83,8 @@ class Panel:
 @dataclass(frozen=True)
 class Freehand:
     """One set of axes that a function draws: `function(axes, comparison)`. Its labelled artists
-    enter the figure's legend."""
+    enter the figure's legend. one_by_one: True if it draws a mark for every run or chain."""
 
     function: Callable[[Any, Any], None]
     title: str = ""
+    one_by_one: bool = False

@@ -11,7 +11,7 @@ import xarray as xr
 from orderparam.analysis.phases.study import diagram_curve, phases_panel
 from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel
-from orderparam.plotting.style import ink
+from orderparam.plotting.style import COLOURS, DASHES, GREY, ink
 from orderparam.systems.extensive_width.limits import flat_hierarchy
 from orderparam.systems.extensive_width.model import HierarchicalTeacher, WeightedTeacher
 from orderparam.systems.extensive_width.posterior import posterior_hmc
@@ -69,6 +69,26 @@ def draw_order(axes: Any, comparison: Comparison) -> None:
     axes.annotate("one by one", (0.96, 0.85), xycoords="axes fraction", ha="right")
     axes.set(yscale="log", xlabel=r"decay $\beta$", ylabel=r"noise $\Delta$")
     axes.figure.colorbar(mesh, ax=axes, label=r"$\log_{10}\, A / (2\beta(\Delta + g(1)))$")
+
+
+def draw_widths(axes: Any, comparison: Comparison) -> None:
+    """Draws the number of features that every chain has learned, beside the theory; chains of runs
+    that did not converge are open."""
+    (data,) = comparison.experiments().values()
+    dim = data.attrs["facets"]["input_dim"]
+    lines = [t for t in comparison.theories(input_dim=dim).values() if not t.attrs["baseline"]]
+    for number, theory in enumerate(lines):
+        look: Any = {"color": COLOURS[number], "linestyle": DASHES[number]}
+        axes.plot(theory["n_train"] / dim**2, np.ravel(theory["effective_width"]), **look)
+    widths = data["chain_width"].transpose("n_train", "seed", "chain").values
+    converged = data["converged"].transpose("n_train", "seed").values.astype(bool)
+    for place, own, good in zip(data["n_train"].values / dim**2, widths, converged):
+        # chains of the same number side by side, those of one run in order
+        at = place + np.linspace(-0.06, 0.06, own.size).reshape(own.shape)
+        dot: Any = {"marker": "o", "markersize": 2.5, "linestyle": ""}
+        axes.plot(at[good].ravel(), own[good].ravel(), color=ink(), **dot)
+        axes.plot(at[~good].ravel(), own[~good].ravel(), color=GREY, mfc="none", **dot)
+    axes.set(xlabel="$n/d^2$", ylabel=f"features learned, of {data.sizes['feature']}")
 
 
 SOURCE = "Nguyen and Barbier 2026"
@@ -161,7 +181,8 @@ def feature_staircase(
 
 @study(
     "collective-transition",
-    title="In theory many features are learned at once if their read-outs are of similar size",
+    title="In theory many features are learned at once if their read-outs are of similar size; "
+    "chains of 24 inputs keep 1 to 7 of 12 features at $n/d^2$ = 0.6 and 7 to 12 at 0.8",
     source="derived for this package from the free entropy of Nguyen and Barbier 2026",
     seconds=(60, 1200),
     observables=("error",),
@@ -182,16 +203,25 @@ def feature_staircase(
             facet="input_dim",
             where={"part": "error"},
         ),
+        Freehand(draw_widths, "chains one by one, $d$ = 24", one_by_one=True),
         Freehand(draw_order, "order of the transition"),
     ],
+    columns=2,
     caption=r"""
         A teacher of $k$ = {width_ratio} $d$ features tanh$(2z)$ in $d$ inputs, whose read-outs fall
         as $i^{{-\beta}}$; $\Delta$: variance of the label noise, $n$: number of examples. Errors:
         $\beta$ = {decay}, $\Delta$ = {noise} (star in the map). Informed branch: the state that a
         start at the teacher reaches. Infinite dimension: the limit
-        $d\to\infty$, which finite sizes approach slowly, as $k^{{2\beta - 1}}$. In the red part of
-        the map a finite fraction of the features is learned at once.
+        $d\to\infty$, which finite sizes approach slowly, as $k^{{2\beta - 1}}$. Bottom left: the
+        four chains of every data set, side by side; a feature is learned where its overlap with the
+        teacher's exceeds 1/2. In the red part of the map a finite fraction of the features is
+        learned at once.
     """,
+    metastable=(
+        "Chains of 2,600 trajectories keep different features: at n/d^2 = 0.4, 0.6 and 0.8 the "
+        "four chains of 12, 16 and 11 of the 16 data sets differ in the features that they have "
+        "learned. The figure shows all chains."
+    ),
     explained=(
         f"{FINITE_DIMENSION} At n/d^2 = 0.4, 0.6 and 0.8 only 4, 1 and 3 of 16 runs converged, and "
         "the choice of these runs biases their mean: at 0.8 they have the error 0.021(2), the "

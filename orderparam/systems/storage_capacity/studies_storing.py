@@ -241,6 +241,10 @@ def draw_sizes(axes: Any, comparison: Comparison, load: float) -> None:
         "0.075(33), an error five times the difference of the theories. For 4 patterns per input "
         "four sizes were measured, too few for the parabola."
     ),
+    coarse=(
+        "That errors are too large is what the title says: to distinguish the two theories they "
+        "would have to be five times as small, which needs 25 times as many samples."
+    ),
 )
 def capacity_errors_sizes(
     dims: tuple[int, ...] = (5, 6, 7, 8),

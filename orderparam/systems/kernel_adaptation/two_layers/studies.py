@@ -340,7 +340,7 @@ GAUSSIAN = "Gaussian weights (VGA)"
             jump="branches",
             ylabel="action $F/N$",
         ),
-        Freehand(draw_chains, "chains one by one, all $T$"),
+        Freehand(draw_chains, "chains one by one, all $T$", one_by_one=True),
     ],
     columns=2,
     caption=r"""
@@ -363,6 +363,15 @@ GAUSSIAN = "Gaussian weights (VGA)"
         "not converge: that single neurons join and leave the target so rarely is what the study "
         "shows (all chains bottom right). Means over converged chains prefer those that stay at "
         "one level."
+    ),
+    metastable=(
+        "A neuron joins or leaves the target a few times in a chain or never, and each time the "
+        "spread of the chain jumps to another level. This is what the study shows, for every chain "
+        "by itself."
+    ),
+    coarse=(
+        "The title rests on the levels of single chains, not on means over them, whose errors are "
+        "a tenth of their deviation from the theory."
     ),
     full={
         "points": 120,

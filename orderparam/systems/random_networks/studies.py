@@ -134,8 +134,13 @@ ANGLE = (r"angle $\theta/\pi$", lambda data: data["angle"] / np.pi)
             by="width",
             where={"part": "density", "input": 0},
             log="y",
-            xlabel="$z(x)$ at $x$ = (1, 0.5)",
+            xlabel="$z(1, 0.5)$",
+            xlim=(-1.1, 2.7),  # room for the widths
             ylim=(1e-3 * 8.0 ** -len(p["density_widths"]), 10),
+            text={width: f"$N$ = {width}" for width in p["density_widths"]},
+            beside={
+                width: (0.4 if width == 1 else np.inf, "right") for width in p["density_widths"]
+            },
         ),
         Panel(
             "width",
@@ -145,6 +150,8 @@ ANGLE = (r"angle $\theta/\pi$", lambda data: data["angle"] / np.pi)
             where={"part": "kurtosis"},
             log="x",
             text={number: f"$x$ = ({a:g}, {b:g})" for number, (a, b) in enumerate(POINTS)},
+            beside={0: 30.0, 1: (30.0, "below")},
+            ylim=(-1.4, 4.2),
             reference=[horizontal(0.0)],
         ),
         Panel(

@@ -43,8 +43,17 @@ from orderparam.systems.associative_memory.dense.theory import dense_retrieval, 
             log="y",
             ylim=(1e-5, 1),
             title="cubic: one step",
+            text={"signal to noise": "", "at rest": ""},
         ),
-        Panel("load", "overlap", by="spins", where={"part": "cubic"}, title="cubic: at rest"),
+        Panel(
+            "load",
+            "overlap",
+            by="spins",
+            where={"part": "cubic"},
+            title="cubic: at rest",
+            text={"theory": "", "at rest": ""},
+            colours={"theory": "text"},
+        ),
         Panel(
             "load",
             "success",
@@ -52,6 +61,9 @@ from orderparam.systems.associative_memory.dense.theory import dense_retrieval, 
             where={"part": "exponential"},
             title="exponential: at rest",
             xlabel=r"$(\ln P)/N$",
+            xlim=(0.15, 0.8),  # room for the texts at the dotted lines
+            ylim=(0, 1.2),
+            text={"at rest": ""},
             reference=[
                 vertical(1 - float(np.log(np.cosh(1.0))), r"$1-\ln\cosh 1$"),
                 vertical(float(np.log(2) / 2), r"$\frac{1}{2}\ln 2$"),
@@ -60,8 +72,8 @@ from orderparam.systems.associative_memory.dense.theory import dense_retrieval, 
     ],
     caption=r"""
         Left, middle: $P = \alpha N^2$ patterns $\xi$ of $N$ spins $s$, energy $-\sum(\xi\cdot
-        s)^3$, $\alpha$: load. Lines: left (signal to noise), Gaussian noise with its exact variance
-        at $N$ spins; middle, the retrieval state for $N\to\infty$, which ends at the largest load.
+        s)^3$, $\alpha$: load. Lines: left, Gaussian noise with its exact variance at $N$ spins;
+        middle, the retrieval state for $N\to\infty$, which ends at the largest load.
         Right: $P$ patterns, energy $-\sum e^{{\xi\cdot s}}$; recalled: share of runs that end with
         at most 1 % of the spins wrong. Dotted: in theory, for $N\to\infty$, every pattern is stable
         below $\frac{{1}}{{2}}\ln 2$, and basins of attraction close at $1-\ln\cosh 1$. In a run

@@ -184,7 +184,8 @@ def draw_passage(axes: Any, comparison: Comparison) -> None:
     rho = np.linspace(-1.1, 1.1, 441)
     lines: list[Any] = []
     for number, examples in enumerate(p["shown"]):
-        look: dict[str, Any] = {"color": COLOURS[number]}
+        # not the colours of the two theories in the other panels
+        look: dict[str, Any] = {"color": COLOURS[2 + number]}
         line = theory.sel(n_train=examples, method="nearest")
         lines += axes.plot(rho, _density(line, rho, np.nan), linestyle=DASHES[number], **look)
         if examples not in runs["n_train"]:

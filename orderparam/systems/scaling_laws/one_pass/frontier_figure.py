@@ -82,7 +82,10 @@ def draw_risks(phase: str, axes: Any, comparison: Comparison) -> None:
         for f, risk in theories.values()
     ]
     lowest = np.exp(np.min(logs, axis=0))
-    axes.plot(grid, lowest, color=GREY, alpha=0.5, linewidth=5, label="lowest of all widths")
+    axes.plot(grid, lowest, color=GREY, alpha=0.5, linewidth=5)
+    for label, mark, size in (("drawn features", "o", 3.0), ("SGD", "s", 5.0)):
+        look: dict[str, Any] = {"markersize": size, "markerfacecolor": "white", "color": ink()}
+        axes.plot([], [], mark, label=label, **look)
     for number, width in enumerate(drawn):
         colour = COLOURS[number]
         axes.plot(*theories[width], color=colour, linewidth=1, label=f"$N$ = {width}")

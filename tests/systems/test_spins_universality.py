@@ -6,6 +6,7 @@ import itertools
 import jax
 import numpy as np
 import pytest
+import xarray as xr
 
 from orderparam.systems.spins import (
     PottsLattice,
@@ -15,6 +16,7 @@ from orderparam.systems.spins import (
     field_clusters,
     ising_universality,
 )
+from orderparam.systems.spins.universality.studies import exponent
 
 NAMES = (
     "binder",
@@ -102,3 +104,14 @@ def test_systems_and_shapes_that_are_refused():
     with pytest.raises(ValueError, match=r"PottsLattice\.length = 2"):
         PottsLattice(1.0, 2)
     assert np.isnan(PottsLattice(1.0, 8, states=3, diagonals=True).critical_coupling)
+
+
+def test_the_fit_of_an_exponent_removes_the_leading_correction():
+    lengths = np.array([16.0, 32.0, 64.0, 128.0])
+    spread = 1e-4 * np.array([-1.0, 0.0, 1.0])[:, None]
+    values = lengths**-0.25 * np.exp(5 * lengths**-1.75) * (1 + spread)
+    with_correction = exponent(lengths, xr.DataArray(values, dims=("seed", "length")), 1.75)
+    without = exponent(lengths[:3], xr.DataArray(values[:, :3], dims=("seed", "length")), 1.75)
+    assert with_correction[0] == pytest.approx(-0.25, abs=1e-9)
+    assert without[0] < -0.26
+    assert without[1] > 0.01  # the points scatter about a straight line by more than their errors

@@ -244,7 +244,7 @@ def _one(
     )
     if estimator is None:
         independent = count / max(measured.together, 1.0) ** 2
-        law = moderated(law, grid, sizes[-1], independent)
+        law = moderated(law, grid, sizes[-1], independent, measured.share_doubt)
     else:
         gap = _gap(network, row, table, float(mean[-1]))
         law = continued(law_of(estimator), law, sizes, mean, grid, gap)

@@ -55,11 +55,16 @@ def test_a_kernels_fall_is_kept_as_far_as_the_rows_show_it():
     sizes = np.array([50.0, 100, 200, 800])
     change, spread = np.array([0.4, 0.0, -0.5, -1.5]), np.array([0.1, 0.0, 0.2, 0.4])
     kernel = Extrapolated(change, spread, change, 0.0, (0.0, 0.0), 1.0, 1.0, 1.0, 0.0)
-    half, most = (moderated(kernel, sizes, 100.0, rows) for rows in (100, 1e6))
+    half, most = (moderated(kernel, sizes, 100.0, rows, 0.0) for rows in (100, 1e6))
     np.testing.assert_allclose(half.log_change, [0.4, 0, -0.25, -0.75])
     np.testing.assert_allclose(half.spread, [0.1, 0, np.hypot(0.1, 0.25), np.hypot(0.2, 0.75)])
     np.testing.assert_allclose(most.log_change, change, rtol=2e-4)
     np.testing.assert_allclose(most.spread, spread, rtol=2e-4)
+    doubtful, few = (moderated(kernel, sizes, 100.0, 1e6, doubt) for doubt in (0.4, 1.0))
+    np.testing.assert_allclose(doubtful.log_change[2:], change[2:] / 2, rtol=2e-4)
+    np.testing.assert_allclose(doubtful.spread[2:], np.hypot(spread, change)[2:] / 2, rtol=2e-4)
+    assert abs(few.log_change[-1]) < 0.002  # nearly no change, with the whole change inside
+    np.testing.assert_allclose(few.spread[2:], np.abs(change[2:]), rtol=2e-3)
 
 
 def test_a_curve_that_rises_by_noise_does_not_go_on_rising():

@@ -6,18 +6,19 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
-from orderparam.gaussian.activations import activation
+from orderparam.gaussian import activation, hermite
 from orderparam.systems.kernel_adaptation import (
     TwoLayerNetwork,
     examples_needed,
     gaussian_process,
-    gaussian_process_on_data,
+    gaussian_process_all_modes,
     hermite_target,
     measured_examples_needed,
-    solved_on_drawn_data,
 )
 from orderparam.systems.kernel_adaptation.network import HermiteTarget, HiddenLayer
+from orderparam.systems.kernel_adaptation.two_layers.all_modes import projections
 from orderparam.systems.kernel_adaptation.two_layers.examples_needed import (
     regressed,
     sampled_hidden,
@@ -60,11 +61,55 @@ def test_a_threshold_that_is_not_measured_is_not_converged(learner):
     assert not bool(found.converged)
 
 
-def test_regression_is_that_of_the_infinitely_wide_network():
-    system = TwoLayerNetwork(6, 20, 40, 0.1, hermite_target({1: 1.0, 3: -0.3}))
-    key = jax.random.key(1)
-    other = solved_on_drawn_data(system, key, theory=gaussian_process_on_data, quartets=500)
-    np.testing.assert_allclose(regressed(system, key).output, other.output, atol=1e-9)
+ONE_UNIT = TwoLayerNetwork(
+    4, 8, 384, 0.005, hermite_target(one_unit(0.3), normalised=True), 0.05, 0.5
+)
+
+
+def test_projections_of_the_kernel_are_averages_over_inputs():
+    x, drawn = (
+        jax.random.normal(jax.random.key(k), (count, 4)) for k, count in ((3, 2), (4, 200_000))
+    )
+    kernel = 0.05 * activation("erf").two_point(
+        0.125 * jnp.sum(drawn**2, 1)[:, None], 0.125 * drawn @ x.T, 0.125 * jnp.sum(x**2, 1)
+    )
+    terms = jnp.stack([hermite(k, drawn[:, 0]) for k in (1, 3, 5, 7)])[:, :, None] * kernel
+    off = (projections(ONE_UNIT, x) - terms.mean(1)) / (terms.std(1) / np.sqrt(len(drawn)))
+    assert np.all(np.abs(off) < 4.5)
+
+
+def test_regression_agrees_with_the_theory_of_all_modes():
+    runs = [regressed(ONE_UNIT, key) for key in jax.random.split(jax.random.key(0), 24)]
+    assert all(bool(run.converged) for run in runs)
+    found = np.asarray([run.learnability for run in runs])
+    error = found.std(0, ddof=1) / np.sqrt(len(runs))
+    theory = gaussian_process_all_modes(ONE_UNIT)
+    assert bool(theory.converged)
+    assert np.all(error < 0.01)
+    assert np.all(np.abs(found.mean(0) - theory.learnability) < 3 * error + 0.01)
+
+
+def test_all_modes_are_hermite_polynomials_in_the_limit_of_many_inputs():
+    """The eigenvalue of degree k is s c_k^2 k! / d^k there, d^k / k! times."""
+    d, phi = 3000.0, activation("erf")
+    wide = ONE_UNIT.with_(input_dim=d, n_train=12 * d**3)
+    power = np.asarray(phi.hermite_coefficients(4, 0.5))[[1, 3]] ** 2
+    counts = np.array([d, d**3 / 6])
+    levels = 0.05 * power / counts
+    ridge = 0.005 + 0.05 * (float(phi.moment(2, 0.5)) - power.sum())
+    kappa = brentq(
+        lambda k: ridge / k + counts @ (levels / (levels + k)) - 12 * d**3, 1e-20, 1.0, xtol=1e-30
+    )
+    found = gaussian_process_all_modes(wide)
+    np.testing.assert_allclose(found.learnability[:2], levels / (levels + kappa), rtol=2e-3)
+
+
+def test_linear_units_have_linear_modes_at_any_number_of_inputs():
+    """Their kernel is ridge regression: f_1 = A / (A + kappa) with one eigenvalue v s / d."""
+    with pytest.raises(ValueError, match="activation"):
+        gaussian_process_all_modes(LINEAR)
+    x = training_set(LINEAR, jax.random.key(1))[0]
+    np.testing.assert_allclose(projections(LINEAR, x)[0], 0.7 * 0.4 / 20 * x[:, 0], rtol=1e-9)
 
 
 def test_measured_regression_agrees_with_the_average_over_data():

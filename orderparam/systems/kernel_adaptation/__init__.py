@@ -91,6 +91,9 @@ if TYPE_CHECKING:
         PrunedPooled,
         pruned_pooled_classifier,
     )
+    from orderparam.systems.kernel_adaptation.two_layers.all_modes import (
+        gaussian_process_all_modes,
+    )
     from orderparam.systems.kernel_adaptation.two_layers.examples_needed import (
         ExamplesNeeded,
         MeasuredExamplesNeeded,

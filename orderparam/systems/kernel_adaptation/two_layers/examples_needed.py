@@ -20,18 +20,18 @@ from orderparam.core import verb
 from orderparam.core.result import Result
 from orderparam.core.verb import experiment
 from orderparam.solve.root import decreasing_root
-from orderparam.systems.kernel_adaptation.on_data.experiment import (
-    SolvedOnDrawnData,
-    solved_on_drawn_data,
-)
-from orderparam.systems.kernel_adaptation.on_data.model import NetworkOnData
-from orderparam.systems.kernel_adaptation.on_data.theory import output_kernel
+from orderparam.systems.kernel_adaptation.network import on_modes
+from orderparam.systems.kernel_adaptation.on_data.experiment import SolvedOnDrawnData
 from orderparam.systems.kernel_adaptation.patches.experiment import (
     SampledPatches,
     sampled_patches,
 )
 from orderparam.systems.kernel_adaptation.patches.model import PatchNetwork
-from orderparam.systems.kernel_adaptation.two_layers.experiment import sampled_network
+from orderparam.systems.kernel_adaptation.two_layers.all_modes import projections
+from orderparam.systems.kernel_adaptation.two_layers.experiment import (
+    sampled_network,
+    training_set,
+)
 from orderparam.systems.kernel_adaptation.two_layers.fixed_shape import ModePrediction
 from orderparam.systems.kernel_adaptation.two_layers.model import TwoLayerNetwork
 from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights
@@ -201,13 +201,6 @@ Learner = Callable[[TwoLayerNetwork, PRNGKeyArray], SolvedOnDrawnData | SampledP
 BEYOND = 2.0  # factor by which the threshold may lie outside the measured numbers of examples
 
 
-class _Regression(eqx.Module):
-    mean: Float[Array, "test"]
-    spread: Float[Array, ""]
-    residual: Float[Array, ""]
-    converged: Bool[Array, ""]
-
-
 def ridge_dual(
     kernel: Float[Array, "train train"],
     temperature: float | Float[Array, ""],
@@ -220,16 +213,24 @@ def ridge_dual(
     return dual, jnp.linalg.norm(ridged @ dual - targets) / jnp.linalg.norm(targets)
 
 
-def _regression(data: NetworkOnData) -> _Regression:
-    """Regression with the kernel of the infinitely wide network, by one Cholesky factorisation."""
-    kernel = output_kernel(data, jnp.eye(data.inputs.shape[1]))
-    dual, residual = ridge_dual(kernel.train, data.temperature, data.targets)
-    return _Regression(kernel.cross @ dual, jnp.ones(()), residual, residual < 1e-8)
-
-
 def regressed(system: TwoLayerNetwork, key: PRNGKeyArray) -> SolvedOnDrawnData:
-    """The output on the modes of the infinitely wide network on one random training set."""
-    return solved_on_drawn_data(system, key, theory=_regression, quartets=500)
+    """The output on the modes of the infinitely wide network on one random training set: regression
+    with its kernel, by one Cholesky factorisation. The average over inputs is exact."""
+    return _on_examples(system, *training_set(system, key))
+
+
+@eqx.filter_jit
+def _on_examples(system: TwoLayerNetwork, x: Array, y: Array) -> SolvedOnDrawnData:
+    layer = system.hidden
+    gram = layer.weight_variance / layer.dim * x @ x.T
+    power = jnp.diagonal(gram)
+    kernel = layer.readout_variance * layer.phi.two_point(power[:, None], gram, power)
+    dual, residual = ridge_dual(kernel, layer.temperature, y)
+    return SolvedOnDrawnData(
+        **on_modes(layer, projections(system, x) @ dual, jnp.ones(())),
+        residual=residual,
+        converged=residual < 1e-8,
+    )
 
 
 def sampled_hidden(

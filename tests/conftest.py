@@ -29,8 +29,10 @@ settings.load_profile("same")
 SLOW_SECONDS = 1800
 
 
-# Tests that take more than two or three seconds where nothing is compiled yet, by the start of
-# their names: `pytest --durations=0` with an empty folder as ORDERPARAM_CACHE measures them.
+# Tests that take more than about two seconds of processor time where nothing is compiled yet, by
+# the start of their names: `pytest --costs FILE` with an empty folder as ORDERPARAM_CACHE measures
+# them, also beside other work. A theory or experiment keeps an everyday test: where no other is
+# quick, the example of its docstring.
 LONG = tuple((Path(__file__).parent / "long.txt").read_text(encoding="utf-8").splitlines())
 
 
@@ -45,6 +47,34 @@ def pytest_addoption(parser):
         action="store_true",
         help="write what passes into tests/passed.txt and tests/drawn.txt",
     )
+    parser.addoption(
+        "--costs", metavar="FILE", help="add the processor seconds of each test to FILE as they run"
+    )
+
+
+EVERYDAY = "not slow and not long and not attack"  # of pyproject.toml
+# folders and files in which every test is long or an attack
+UNUSED = ("attacks/", *(line for line in LONG if "::" not in line))
+
+
+def pytest_ignore_collect(collection_path, config):
+    """The everyday run does not import what it would leave out as a whole."""
+    if config.option.markexpr != EVERYDAY:
+        return None
+    path = os.path.relpath(collection_path, Path(__file__).parent)
+    return True if f"{path}{'' if collection_path.suffix else '/'}".startswith(UNUSED) else None
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item):
+    """With `--costs FILE`: a line of the processor seconds of a test, of all its threads and of the
+    processes that it started, and its name."""
+    path, before = item.config.getoption("--costs"), os.times()[:4]
+    done = yield
+    if path:
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(f"{sum(os.times()[:4]) - sum(before):7.2f} {item.nodeid}\n")
+    return done
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest chooses by marks

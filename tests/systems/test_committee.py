@@ -150,7 +150,7 @@ def test_message_passing_follows_state_evolution(system):
 
 
 def test_there_is_no_specialised_state_of_many_units_before_it_begins():
-    """Which is no failure of the solver: a transition finds where the state begins."""
+    """Which is no failure of the solver."""
     begin = float(large_committee_transition(LargeCommittee(8.0)).begin)
     for ratio, exists in ((begin * (1 - 1e-9), False), (begin * (1 + 1e-9), True)):
         found = large_committee(LargeCommittee(ratio), branch="specialised")
@@ -159,6 +159,10 @@ def test_there_is_no_specialised_state_of_many_units_before_it_begins():
     alike = large_committee(LargeCommittee(begin / 2), branch="unspecialised")
     assert alike.valid
     assert float(alike.overlap) == 0
+
+
+def test_a_transition_is_found_where_the_specialised_state_begins():
+    begin = float(large_committee_transition(LargeCommittee(8.0)).begin)
     over = {"unit_ratio": (begin / 2, begin * 2)}
     chosen = op.transition(
         functools.partial(large_committee, branch="specialised"),

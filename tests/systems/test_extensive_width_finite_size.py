@@ -14,21 +14,25 @@ from orderparam.systems.extensive_width.finite_size import _log_likelihoods, _po
 from orderparam.systems.extensive_width.selection import middle
 
 FEATURE = HierarchicalTeacher(16, 1, decay=1.0, noise=1.0)
-TABLES = _tables(FEATURE.activation, 1.0, 1.0)
 
 
-def test_without_data_the_potential_is_the_prior():
-    m = TABLES.overlap
+@pytest.fixture(scope="module")
+def tables():
+    return _tables(FEATURE.activation, 1.0, 1.0)
+
+
+def test_without_data_the_potential_is_the_prior(tables):
+    m = tables.overlap
     inner = np.abs(m) < 0.97
     np.testing.assert_allclose(
-        _potential(TABLES, 0.0)[inner], -np.log(1 - m[inner] ** 2) / 2, atol=2e-4
+        _potential(tables, 0.0)[inner], -np.log(1 - m[inner] ** 2) / 2, atol=2e-4
     )
 
 
 @pytest.mark.parametrize("ratio", [20.0, 22.0])
-def test_the_minima_of_the_potential_differ_as_both_states_do(ratio):
+def test_the_minima_of_the_potential_differ_as_both_states_do(tables, ratio):
     """With much noise the labels are nearly Gaussian, as the theory of large d takes them to be."""
-    v, m = _potential(TABLES, ratio), TABLES.overlap
+    v, m = _potential(tables, ratio), tables.overlap
     right = m > float(middle(FEATURE))
     theory = competing_states(FEATURE.with_(n_train=ratio * 16))
     assert v[right].min() - v[~right].min() == pytest.approx(
@@ -37,20 +41,20 @@ def test_the_minima_of_the_potential_differ_as_both_states_do(ratio):
     assert m[right][v[right].argmin()] == pytest.approx(float(theory.learned_overlap), abs=0.03)
 
 
-def test_fluctuations_are_those_of_independent_samples():
+def test_fluctuations_are_those_of_independent_samples(tables):
     few, many = (
-        _log_likelihoods(TABLES, samples, 3000, np.random.default_rng(0)) for samples in (20, 80)
+        _log_likelihoods(tables, samples, 3000, np.random.default_rng(0)) for samples in (20, 80)
     )
-    at = np.searchsorted(TABLES.overlap, [0.2, 0.5, 0.9])
-    difference = [found[at] - found[np.searchsorted(TABLES.overlap, 0.0)] for found in (few, many)]
+    at = np.searchsorted(tables.overlap, [0.2, 0.5, 0.9])
+    difference = [found[at] - found[np.searchsorted(tables.overlap, 0.0)] for found in (few, many)]
     growth = difference[1].std(axis=1) / difference[0].std(axis=1)
     np.testing.assert_allclose(growth, 2.0, rtol=0.08)
 
 
-def test_log_likelihoods_are_those_of_fields_that_grow_with_the_overlap():
+def test_log_likelihoods_are_those_of_fields_that_grow_with_the_overlap(tables):
     """The same law by forward increments of the field, and the density by quadrature."""
-    places = [np.searchsorted(TABLES.overlap, m) for m in (0.0, 0.5, 0.9)]
-    overlaps, count, random = TABLES.overlap[places], 60_000, np.random.default_rng(4)
+    places = [np.searchsorted(tables.overlap, m) for m in (0.0, 0.5, 0.9)]
+    overlaps, count, random = tables.overlap[places], 60_000, np.random.default_rng(4)
     z, weight = np.polynomial.hermite_e.hermegauss(160)
     linear = weight @ (z * np.tanh(2 * z)) / weight.sum()
 
@@ -70,7 +74,7 @@ def test_log_likelihoods_are_those_of_fields_that_grow_with_the_overlap():
 
     below = np.concatenate([np.zeros((1, count)), fields[:-1]])
     direct = np.array([log_density(*one) for one in zip(below, overlaps)])
-    found = _log_likelihoods(TABLES, 1, 400_000, np.random.default_rng(5))[places]
+    found = _log_likelihoods(tables, 1, 400_000, np.random.default_rng(5))[places]
     np.testing.assert_allclose(found.mean(axis=1), direct.mean(axis=1), atol=0.012)
     np.testing.assert_allclose(
         (found[1:] - found[:1]).std(axis=1), (direct[1:] - direct[:1]).std(axis=1), rtol=0.05

@@ -36,6 +36,13 @@ LAYER = "whole layer trained"
             log="xy",
             xlabel=r"training tasks over dimension $k/d$",
             ylabel=label,
+            ylim=(0.08, 2.0),  # the same in both
+            beside={
+                "linear attention": 3.0,
+                r"linear attention, $n = \infty$": (3.0, "below"),
+                "Bayes, Gaussian tasks": 1.0,
+                "Bayes, the $k$ tasks": 1.2,
+            },
         )
         for name, label in (
             ("icl_error", "error on fresh tasks"),

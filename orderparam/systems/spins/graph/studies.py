@@ -4,12 +4,18 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
+import xarray as xr
 
 from orderparam.comparison import Curve, study
 from orderparam.plotting import Panel
 from orderparam.systems.spins.graph.experiment import regular_graph_clusters
 from orderparam.systems.spins.graph.model import RegularPotts
 from orderparam.systems.spins.graph.theory import cavity
+
+
+def _phase(data: xr.Dataset) -> xr.DataArray:
+    """Whether the theory is ordered, where the transition from one phase to the other is a jump."""
+    return (data["absolute_magnetisation"] > 1e-3) & (data.attrs["facets"]["states"] > 2)
 
 
 @study(
@@ -26,7 +32,8 @@ from orderparam.systems.spins.graph.theory import cavity
     },
     full={"sites": 20_000, "sweeps": 2000, "seeds": 8},
     panels=[
-        Panel("temperature", name, facet="states") for name in ("energy", "absolute_magnetisation")
+        Panel("temperature", name, facet="states", jump=_phase)
+        for name in ("energy", "absolute_magnetisation")
     ],
     caption="The Potts model with $q$ states. Each run draws a new graph of {sites} sites with "
     "{degree} neighbours each, and simulates {replicas} replicas for {sweeps} sweeps from the "

@@ -93,10 +93,10 @@ def draw_temperatures(axes: Any, comparison: Comparison) -> None:
             by="loss",
             where={"part": "limit"},
             log="xy",
-            ylim=(1e-5, None),
+            ylim=(3e-6, None),
             reference=[
-                slope(-0.5, "slope -1/2", (3e3, 0.06)),
-                slope(-1.0, "slope -1", (2e4, 1.5e-4)),
+                slope(-0.5, "slope -1/2", (1e4, 0.4)),
+                slope(-1.0, "slope -1", (100, 4e-4)),
             ],
             title="400,000 modes",
         ),
@@ -111,11 +111,12 @@ def draw_temperatures(axes: Any, comparison: Comparison) -> None:
         Freehand(draw_temperatures, f"$P/T$ = {p['control']:g}"),
     ],
     caption=r"""
-        $Q$ is the mean squared deviation of the posterior, and $Q_0$ that of the square loss on the
-        same examples with the same random numbers; $\lambda_k = y_k^2 = k^{{-2}}$. Two losses have
-        the terms $0.1\, d^4$ and $0.1\, d^6$ in addition to $d^2$. The first term of $2\, \ln\,
-        2\cosh\, d$ beyond the square is quartic; Huber's loss has no such term. Middle: $T$ =
-        {temperatures[1]:g}.
+        $d$: deviation of the output from the target; $Q$: mean of $d^2$ in the posterior, and $Q_0$
+        that of the square loss on the same examples with the same random numbers; eigenvalues
+        $\lambda_k$ and coefficients $y_k$ of the target with $\lambda_k = y_k^2 = k^{{-2}}$; $P$
+        examples, temperature $T$. Two losses have the terms $0.1\, d^4$ and $0.1\, d^6$ in addition
+        to $d^2$. The first term of $2\, \ln\, 2\cosh\, d$ beyond the square is quartic; Huber's
+        loss has no such term. Middle: $T$ = {temperatures[1]:g}.
     """,
 )
 def loss_dimensions(

@@ -1,7 +1,11 @@
 """Bayesian networks of several architectures on small images: finite against infinite width."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
 
 from orderparam.comparison import Curve, between, study
 from orderparam.plotting import Panel
@@ -24,12 +28,11 @@ _AXIS = (
 
 
 def architectures(
-    data: str, n_train: int, n_test: int, mask: int, stride: int, temperature: float
+    fields: dict[str, Any], shape: tuple[int, ...], mask: int, stride: int, temperature: float
 ) -> dict[str, tuple[BayesianNetwork, str]]:
-    """Networks with one hidden layer on the same images (dense, locally connected, convolutional
-    with a read-out of every patch, and convolutional with a read-out of the mean over patches),
-    each with the name of the field that sets its width."""
-    fields, shape = image_data(data, n_train, n_test)
+    """Networks with one hidden layer on the same images of a shape (dense, locally connected,
+    convolutional with a read-out of every patch, and convolutional with a read-out of the mean over
+    patches), each with the name of the field that sets its width."""
     images = as_images(fields, shape) | {
         "channels": 10,
         "mask": mask,
@@ -107,13 +110,120 @@ def finite_width_images(
     chains: int = 4,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    cases = architectures(data, n_train, n_test, mask, stride, temperature)
+    cases = architectures(*image_data(data, n_train, n_test), mask, stride, temperature)
     sampler = partial(sampled_network, samples=samples, chains=chains, warmup=80)
+    yield from _finite_and_infinite(cases, measured, sampler, seeds, {})
+
+
+def _finite_and_infinite(
+    cases: dict[str, tuple[BayesianNetwork, str]],
+    measured: tuple[int, ...],
+    sampler: Callable[..., Any],
+    seeds: int,
+    images: Mapping[str, Any],
+) -> Iterator[Curve]:
+    """Theories of finite and of infinite width and sampled networks, for every architecture;
+    `images` are further facets of the curves."""
     for name, (system, axis) in cases.items():
-        facets = {"architecture": name}
+        facets = {"architecture": name, **images}
         line = {axis: between((min(measured) / 2, 10.0 * max(measured)), 10)}
         # a single width, because infinite width does not depend on it
         wide = {axis: [float(min(measured))]}
         yield Curve("finite width", finite_width, system, line, facets=facets)
         yield Curve("infinite width", infinite_width, system, wide, facets=facets, baseline=True)
         yield Curve("sampled", sampler, system, {axis: measured}, seeds, facets=facets)
+
+
+# ------------------------------------------------------------------------------------------------
+# The same on natural images.
+
+
+def averaged(
+    fields: dict[str, Any], shape: tuple[int, ...], side: int
+) -> tuple[dict[str, Any], tuple[int, ...]]:
+    """The data fields and the shape of square images that are averaged over blocks to `side` pixels
+    on a side, with the mean 0 and the variance 1 over all pixels of the training images."""
+    block = shape[0] // side
+    inputs = {
+        name: np.asarray(value)
+        .reshape(-1, side, block, side, block, shape[2])
+        .mean((2, 4))
+        .reshape(len(value), -1)
+        for name, value in fields.items()
+        if name.endswith("inputs")
+    }
+    mean, deviation = inputs["inputs"].mean(), inputs["inputs"].std()
+    scaled = {name: jnp.asarray((value - mean) / deviation) for name, value in inputs.items()}
+    return fields | scaled, (side, side, shape[2])
+
+
+def _cifar_panels(p: Mapping[str, Any]) -> list[Panel]:
+    shared: dict[str, Any] = {"by": "architecture", "log": "x"}
+    each: list[dict[str, Any]] = [
+        shared | {"where": {"side": side}, "title": f"{side} x {side} pixels"}
+        for side in p["sides"]
+    ]
+    return [
+        panel
+        for one in each
+        for panel in (
+            Panel(_AXIS, "test_error", **one, ylabel="test error"),
+            Panel(_AXIS, "test_error", **one, ratio_to="infinite width"),
+            Panel(_AXIS, "accuracy", **one, ylabel="test accuracy"),
+        )
+    ]
+
+
+@study(
+    "finite-width-cifar",
+    title="On 40 images of CIFAR-10 networks of 6 to 24 channels have a higher test error than "
+    "infinitely wide ones, least so if they pool; theory says so",
+    source="Novak et al. 2019; Aiudi, Pacelli, Baglioni, Vezzani, Burioni, Rotondo 2025",
+    panels=_cifar_panels,
+    columns=3,
+    caption="""
+        Automobiles against airplanes of CIFAR-10, averaged over blocks to {sides} pixels on a side
+        in three colours, $P$ = {n_train}, $T$ = {temperature}, one layer of erf units on nine
+        patches of half the side, which overlap by half; unit prior variances, {n_test} test images.
+        Test error: squared error in the mean over the posterior, with the variance of the output.
+        Accuracy: that of the mean output. Pooled: the read-out sees the mean over patches. Infinite
+        width: the Gaussian process of each kernel, which without pooling is the same for the
+        locally connected and the convolutional network. Finite width: theory of many channels at
+        fixed $P/N_c$, on the same images. Sampled: Hamiltonian Monte Carlo, {seeds} runs of two
+        chains, one from the prior, one from a minimum of the energy, on one training set.
+    """,
+    seconds=(90, 3600),
+    observables=("test_error", "accuracy"),
+    explained=(
+        "The theory is the limit of many channels at fixed P/N. With 6, 12 and 24 channels test "
+        "errors lie within 0.7 % of it, those of the dense network 8.1(4) and 1.3(2) % below and "
+        "0.3(2) % above. Against infinite width they are 6, 2.4 and 1.0 % larger with pooling, 13, "
+        "7 and 3 % without it, 11, 6 and 3 % without weight sharing and 32, 29 and 21 % in the "
+        "dense network. On digits pooled networks gain instead. Of 16 runs of the dense network of "
+        "6 units 10 converged. Accuracies of 200 images differ by up to 2.4 %."
+    ),
+    gallery={"measured": (6, 12, 24), "samples": 250, "seeds": 16},
+    full={
+        "sides": (8, 16),
+        "n_train": 200,
+        "n_test": 1000,
+        "measured": (8, 20, 50, 200),
+        "samples": 400,
+        "seeds": 16,
+    },
+)
+def finite_width_cifar(
+    sides: tuple[int, ...] = (8,),
+    n_train: int = 40,
+    n_test: int = 200,
+    temperature: float = 0.1,
+    measured: tuple[int, ...] = (8,),
+    samples: int = 60,
+    seeds: int = 4,
+) -> Iterator[Curve]:
+    """sides: pixels on a side of an image, of 4, 8, 16 and 32."""
+    data = image_data("cifar10", n_train, n_test)
+    sampler = partial(sampled_network, samples=samples, chains=2, warmup=80)
+    for side in sides:
+        cases = architectures(*averaged(*data, side), side // 2, side // 4, temperature)
+        yield from _finite_and_infinite(cases, measured, sampler, seeds, {"side": side})

@@ -215,7 +215,9 @@ def feature_staircase(
         $d\to\infty$, which finite sizes approach slowly, as $k^{{2\beta - 1}}$. Bottom left: the
         four chains of every data set, side by side; a feature is learned where its overlap with the
         teacher's exceeds 1/2. In the red part of the map a finite fraction of the features is
-        learned at once.
+        learned at once: there $A > 2\beta(\Delta + g(1))$, where $g(1)$ is the error before any
+        feature is learned and $A$ its fall to the error at the smallest $n/d^2$ at which all can be
+        learned.
     """,
     metastable=(
         "Chains of 2,600 trajectories keep different features: at n/d^2 = 0.4, 0.6 and 0.8 the "
@@ -304,8 +306,8 @@ def collective(
         or fall as $e^{{-5i/k}}$; label noise of variance $\Delta$ = {noise}, $n$ examples. Above,
         theory alone: number $k_c$ of learned features, $d$ = {input_dim}, $k$ = {width}. Below: $d$
         = {measured_dim}, $k$ = {measured_width}; chains that start with the learned features at the
-        teacher test whether the state of the theory is stable, not whether it is selected. A point
-        of one converged run has no error bar.
+        teacher test whether the state of the theory is stable, not whether it is selected. There
+        too the lines are those of the theory.
     """,
     explained=(
         "The theory is that of large dimensions. With 28 inputs a feature within two places of the "

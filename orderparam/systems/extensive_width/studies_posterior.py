@@ -104,10 +104,10 @@ def _draw_chains(axes: Any, comparison: Comparison) -> None:
         "a unit that has the read-out of another feature."
     ),
     metastable=(
-        "Chains gain and lose features too rarely, as the title says and the figure shows for all "
-        "chains. Control: with the same teacher and less noise (`collective-transition`) chains "
-        "of 2,600 trajectories, ten times as many, did not converge in 40 of 48 runs at n/d^2 = "
-        "0.4 to 0.8."
+        "Chains gain and lose features too rarely; the figure shows this for all chains that start "
+        "near the teacher. Control: with the same teacher and less noise (`collective-transition`) "
+        "chains of 2,600 trajectories, ten times as many, did not converge in 40 of 48 runs at "
+        "n/d^2 = 0.4 to 0.8."
     ),
 )
 def posterior_sampling(

@@ -44,7 +44,7 @@ _RUNS = {
 @study(
     "worst-case-typical-case",
     title=(
-        "Where typical students err on a few per cent of new "
+        "Where typical perceptrons err on a few per cent of new "
         "inputs, bounds on the worst case exceed the error of guessing"
     ),
     source="Vapnik 1998; Blumer et al. 1989; Cover 1965; Györgyi 1990; Opper, Kinzel, Kleinz, Nehl "

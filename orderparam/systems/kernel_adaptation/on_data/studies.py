@@ -231,7 +231,7 @@ def _aside(data: xr.Dataset) -> xr.DataArray:
 @study(
     "relu-adaptation",
     title="Adapted weights on the network's own data predict the learnabilities of a relu network "
-    "within 0.02; averaged over data they are too high for h_1",
+    "within 0.02; theories averaged over data give too much for h_1",
     source=_FEATURES,
     panels=[
         Panel(

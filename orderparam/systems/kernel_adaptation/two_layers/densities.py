@@ -67,13 +67,10 @@ def draw_phase_densities(axes: Any, comparison: Comparison, beta: float) -> None
     rho, here = np.linspace(-2, 2, 801), list(comparison.curves(scale=beta).values())
     for number, chosen in enumerate(p["measured"]):
         for data in here:
-            at = data.isel(
-                temperature=int(
-                    np.argmin(
-                        np.abs(data["temperature"].values * p["chi"] / np.sqrt(beta) - chosen)
-                    )
-                )
-            )
+            away = np.abs(data["temperature"].values * p["chi"] / np.sqrt(beta) - chosen)
+            if away.min() > 1e-6 * chosen:
+                continue  # networks at other temperatures
+            at = data.isel(temperature=int(np.argmin(away)))
             if "bin_centre" in at:
                 centres = at["bin_centre"].values.reshape(-1, at.sizes["bin"])[0]
                 mean, error = (

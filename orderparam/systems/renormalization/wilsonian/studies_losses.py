@@ -72,8 +72,8 @@ def draw_temperatures(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "loss-dimensions",
-    title="Corrections of four losses fall with the dimensions of their terms in theory; "
-    "posteriors follow within 27 %",
+    title="In theory corrections of three losses fall with the dimensions of their terms, Huber's "
+    "faster; posteriors follow within 27 %",
     source="Coppola, Helias, Ringel 2025 (their setting; exponents derived here)",
     seconds=(60, 1800),
     observables=("correction",),
@@ -116,7 +116,8 @@ def draw_temperatures(axes: Any, comparison: Comparison) -> None:
         $\lambda_k$ and coefficients $y_k$ of the target with $\lambda_k = y_k^2 = k^{{-2}}$; $P$
         examples, temperature $T$. Two losses have the terms $0.1\, d^4$ and $0.1\, d^6$ in addition
         to $d^2$. The first term of $2\, \ln\, 2\cosh\, d$ beyond the square is quartic; Huber's
-        loss has no such term. Middle: $T$ = {temperatures[1]:g}.
+        loss has no such term. The change by a quartic term falls as $(P/T)^{{-1/2}}$ in the limit,
+        that by a term of sixth order as $(P/T)^{{-1}}$. Middle: $T$ = {temperatures[1]:g}.
     """,
 )
 def loss_dimensions(

@@ -140,7 +140,8 @@ def _edges(centres: np.ndarray, boundaries: tuple[float, ...]) -> np.ndarray:
         r"random numbers; grey: its lowest risk over {between} widths. Circles: drawn features, "
         r"exact mean over samples. Squares: SGD, one stream for each draw, $N$ = {sgd_width}. "
         r"Last: the compute at which one width takes over from the next, of drawn features over "
-        r"that in theory; the colour is that of the larger width."
+        r"that in theory; the colour is that of the larger width. Phases have the names of the "
+        r"source."
     ),
     observables=("risk",),
     seconds=(60, 1800),

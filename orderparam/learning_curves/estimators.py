@@ -2,7 +2,6 @@
 others."""
 
 import importlib
-import inspect
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +18,6 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import LogisticRegression, RidgeCV
 from sklearn.multioutput import MultiOutputRegressor
-from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from threadpoolctl import threadpool_limits
 
 from orderparam.learning_curves.problem import Problem, codes_of
@@ -30,11 +28,6 @@ NORMAL = 1.96  # half of a 95 % interval, in standard errors
 THREADED = 20_000
 # number of rows up to which the trees of a forest are grown one by one: several threads take longer
 ONE_BY_ONE = 1000
-
-# A forest reads the signature of a tree five times for each of its trees; unless it is noted here,
-# it is found anew each time, in a tenth of the time of the forest.
-for _tree in (DecisionTreeClassifier, DecisionTreeRegressor):
-    _tree.__init__.__signature__ = inspect.signature(_tree.__init__)
 
 
 def compared(problem: Problem) -> dict[str, Any]:

@@ -83,7 +83,7 @@ def save(figure: Any, stem: str | Path) -> list[Path]:
     # it warns of the dates inside old fonts
     logging.getLogger("fontTools").setLevel(logging.ERROR)
     stem, written = Path(stem), []
-    with house_style(), _outlines_only():
+    with house_style():
         for ending in ("png", "pdf"):
             target = stem.with_name(f"{stem.name}.{ending}")
             with whole_file(target) as aside:
@@ -95,17 +95,3 @@ def save(figure: Any, stem: str | Path) -> list[Path]:
             written.append(target)
     plt.close(figure)
     return written
-
-
-@contextmanager
-def _outlines_only() -> Iterator[None]:
-    """A context in which fonts are embedded without the tables for the composition of text, which
-    Matplotlib has done; to reduce them takes most of the time of a PDF."""
-    from fontTools.subset import Options
-
-    dropped = Options._drop_tables_default
-    Options._drop_tables_default = [*dropped, "GDEF", "GPOS", "GSUB"]
-    try:
-        yield
-    finally:
-        Options._drop_tables_default = dropped

@@ -31,8 +31,7 @@ SLOW_SECONDS = 1800
 
 # Tests that take more than about two seconds of processor time where nothing is compiled yet, by
 # the start of their names: `pytest --costs FILE` with an empty folder as ORDERPARAM_CACHE measures
-# them, also beside other work. A theory or experiment keeps an everyday test, where no other is
-# quick the example of its docstring, unless this takes nine seconds or more for one of them.
+# them, also beside other work. The parameters of a test go together, because they share programs.
 LONG = tuple((Path(__file__).parent / "long.txt").read_text(encoding="utf-8").splitlines())
 
 

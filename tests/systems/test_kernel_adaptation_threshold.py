@@ -105,7 +105,8 @@ def test_all_modes_are_hermite_polynomials_in_the_limit_of_many_inputs():
 
 
 def test_linear_units_have_linear_modes_at_any_number_of_inputs():
-    """Their kernel is ridge regression: f_1 = A / (A + kappa) with one eigenvalue v s / d."""
+    """Their kernel is s v x.x'/d, whose only eigenfunctions are the inputs themselves; the theory
+    of all modes is one of erf units and refuses them."""
     with pytest.raises(ValueError, match="activation"):
         gaussian_process_all_modes(LINEAR)
     x = training_set(LINEAR, jax.random.key(1))[0]

@@ -115,3 +115,11 @@ def test_the_fit_of_an_exponent_removes_the_leading_correction():
     assert with_correction[0] == pytest.approx(-0.25, abs=1e-9)
     assert without[0] < -0.26
     assert without[1] > 0.01  # the points scatter about a straight line by more than their errors
+
+
+def test_an_exponent_of_one_length_or_one_run():
+    one_run = xr.DataArray([[8.0, 4.0]], dims=("seed", "length"))
+    power, half = exponent(np.array([16.0, 32.0]), one_run, 1.75)
+    assert power == pytest.approx(-1)
+    assert 0 < half < 0.01
+    assert np.isnan(exponent(np.array([16.0]), one_run[:, :1], 1.75)).all()

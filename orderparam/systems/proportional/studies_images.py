@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from orderparam.comparison import Curve, between, study
+from orderparam.data.images import block_means
 from orderparam.plotting import Panel
 from orderparam.systems.proportional.experiment import sampled_network
 from orderparam.systems.proportional.model import (
@@ -143,12 +144,8 @@ def averaged(
 ) -> tuple[dict[str, Any], tuple[int, ...]]:
     """The data fields and the shape of square images that are averaged over blocks to `side` pixels
     on a side, with the mean 0 and the variance 1 over all pixels of the training images."""
-    block = shape[0] // side
     inputs = {
-        name: np.asarray(value)
-        .reshape(-1, side, block, side, block, shape[2])
-        .mean((2, 4))
-        .reshape(len(value), -1)
+        name: block_means(np.asarray(value).reshape(-1, *shape), side).reshape(len(value), -1)
         for name, value in fields.items()
         if name.endswith("inputs")
     }
@@ -221,7 +218,13 @@ def finite_width_cifar(
     samples: int = 60,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    """sides: pixels on a side of an image, of 4, 8, 16 and 32."""
+    """sides: pixels on a side of an image, of 4, 8, 16 and 32.
+
+    Raises:
+        ValueError: for another number of pixels.
+    """
+    if wrong := [side for side in sides if side not in (4, 8, 16, 32)]:
+        raise ValueError(f"sides: {wrong[0]} is not one of 4, 8, 16 and 32 pixels")
     data = image_data("cifar10", n_train, n_test)
     sampler = partial(sampled_network, samples=samples, chains=2, warmup=80)
     for side in sides:

@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 
 from orderparam.comparison import Curve, study
-from orderparam.data.images import image_task
+from orderparam.data.images import coarse, image_task
 from orderparam.networks.architecture import Architecture
 from orderparam.networks.convolutional import convolutional
 from orderparam.networks.fully_connected import fully_connected
@@ -32,14 +32,6 @@ def split(name: str, task: str, n_train: int, n_test: int) -> tuple[np.ndarray, 
     x, y = image_task(name, task, n_train + n_test)
     y = np.asarray(y, float).reshape(-1)
     return x[:n_train], y[:n_train], x[n_train:], y[n_train:]
-
-
-def coarse(images: np.ndarray, factor: int = 4) -> np.ndarray:
-    """Colour images of 32 x 32 pixels, averaged over squares of `factor` x `factor` pixels:
-    (examples, side, side, 3)."""
-    side = 32 // factor
-    blocks = images.reshape(len(images), side, factor, side, factor, 3).mean(axis=(2, 4))
-    return blocks / np.sqrt(np.mean(blocks**2, axis=(1, 2, 3), keepdims=True))
 
 
 def dense(depth: int) -> Architecture:

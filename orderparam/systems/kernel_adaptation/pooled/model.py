@@ -19,7 +19,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from orderparam.core.fields import parameter
 from orderparam.core.system import System
-from orderparam.data.images import image_task
+from orderparam.data.images import coarse, image_task
 
 CONVOLUTIONS = 4
 POOLED = (0, 1)  # layers after which blocks of 2 x 2 pixels are averaged
@@ -88,8 +88,7 @@ def small_images(n_train: int, n_test: int) -> tuple[np.ndarray, ...]:
     """CIFAR-10 averaged to 8 x 8 pixels, centred and normalised, with one-hot targets of mean zero:
     training and test, the same in every call."""
     x, y = image_task("cifar10", "one-hot-zero-mean", n_train + n_test)
-    images = x.reshape(-1, 8, 4, 8, 4, 3).mean(axis=(2, 4))
-    images /= np.sqrt(np.mean(images**2, axis=(1, 2, 3), keepdims=True))
+    images = coarse(x)
     return images[:n_train], y[:n_train], images[n_train:], y[n_train:]
 
 

@@ -160,24 +160,30 @@ def draw_approach(axes: Any, comparison: Comparison) -> None:
         dots(axes, middle, local.transpose("seed", ...), number, **_look(model))
     axes.axhline(-_universal(comparison, "magnetisation_exponent"), color=ink(), linewidth=0.8)
     axes.axhline(_ETA_OF_POTTS, color=GREY, linewidth=0.8, linestyle="--")
+    lengths = comparison.parameters["lengths"]
     axes.set(
         xscale="log",
+        xlim=(min(lengths), max(lengths) if len(lengths) > 1 else 2 * max(lengths)),
         xlabel="mean of two lengths $L$",
         ylabel=r"$-d \ln \langle m^2 \rangle / d \ln L$",
     )
 
 
 def exponent(lengths: np.ndarray, values: xr.DataArray, correction: float) -> tuple[float, float]:
-    """The exponent p of values ~ L^p (1 + b L^-correction) over seeds, and half its 95 % interval.
+    """The exponent p of values ~ L^p (1 + b L^-correction) over seeds, and half its 95 % interval;
+    NaN with fewer than two lengths.
 
-    Least squares of ln(values) over p, b and the amplitude, weighted by the standard errors. With
-    fewer than four lengths there is no b. Where the points scatter by more than their errors, the
-    interval is widened by the square root of chi^2 per degree of freedom.
+    Least squares of ln(values) over p, b and the amplitude, weighted by the standard errors (at
+    least 0.1 % of the mean). With fewer than four lengths there is no b. Where the points scatter
+    by more than their errors, the interval is widened by the square root of chi^2 per degree of
+    freedom.
     """
     mean, error = mean_and_error(values)
+    if len(lengths) < 2 or not np.all(mean > 0):
+        return np.nan, np.nan
     columns = [np.log(lengths), np.ones(len(lengths)), lengths**-correction]
     design = np.stack(columns[: 3 if len(lengths) > 3 else 2], axis=1)
-    weights = mean / error
+    weights = 1 / np.maximum(np.nan_to_num(error / mean), 1e-3)
     inverse = np.linalg.pinv(design * weights[:, None])
     fit = inverse @ (weights * np.log(mean))
     freedom = max(len(lengths) - len(fit), 1)
@@ -188,10 +194,11 @@ def exponent(lengths: np.ndarray, values: xr.DataArray, correction: float) -> tu
 def draw_exponents(axes: Any, comparison: Comparison) -> None:
     """Draw the fitted exponents of every model with their 95 % intervals, over those of the Ising
     class, and a dashed line at those of the Potts model."""
+    values = {model: at_criticality(comparison, model).values for model in _MODELS}
     for place, each in enumerate(_EXPONENTS):
         ising = _universal(comparison, each.ising)
         for number, (model, lattice) in enumerate(_MODELS.items()):
-            runs = at_criticality(comparison, model).values[each.observable]
+            runs = values[model][each.observable]
             lengths = runs["length"].values.astype(float)
             power, half = exponent(lengths, runs.transpose("seed", ...), lattice.correction)
             axes.errorbar(
@@ -268,8 +275,9 @@ def _look(model: str) -> dict[str, Any]:
         the Ising class; dashed lines: the Potts model. Middle: $\eta$ from two neighbouring
         lengths; the marks of one pair stand beside one another. Right: exponents of $\langle
         m^2\rangle \sim L^{{-\eta}}$, of the structure factor at $2\pi/L$ and of $dU/dK$ with 95 %
-        intervals, fitted with the leading correction $1 + b L^{{-7/4}}$ (control: without). Each of
-        {seeds} runs has {replicas} replicas of {sweeps} sweeps (control: {control_sweeps}).
+        intervals, fitted with the leading correction, $1 + b L^{{-7/4}}$ for the Ising class, where
+        there are four lengths. Each of {seeds} runs has {replicas} replicas of {sweeps} sweeps
+        (control: {control_sweeps}).
     """,
 )
 def universality(

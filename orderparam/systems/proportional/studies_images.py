@@ -189,7 +189,7 @@ def _cifar_panels(p: Mapping[str, Any]) -> list[Panel]:
         fixed $P/N_c$, on the same images. Sampled: Hamiltonian Monte Carlo, {seeds} runs of two
         chains, one from the prior, one from a minimum of the energy, on one training set.
     """,
-    seconds=(90, 3600),
+    seconds=(70, 3600),
     observables=("test_error", "accuracy"),
     explained=(
         "The theory is the limit of many channels at fixed P/N. With 6, 12 and 24 channels test "
@@ -197,7 +197,8 @@ def _cifar_panels(p: Mapping[str, Any]) -> list[Panel]:
         "0.3(2) % above. Against infinite width they are 6, 2.4 and 1.0 % larger with pooling, 13, "
         "7 and 3 % without it, 11, 6 and 3 % without weight sharing and 32, 29 and 21 % in the "
         "dense network. On digits pooled networks gain instead. Of 16 runs of the dense network of "
-        "6 units 10 converged. Accuracies of 200 images differ by up to 2.4 %."
+        "6 units 10 converged; with all of them its error is 0.5 % larger, and no other mean "
+        "changes by more than 0.1 %. Accuracies of 200 images differ by up to 2.4 %."
     ),
     gallery={"measured": (6, 12, 24), "samples": 250, "seeds": 16},
     full={
@@ -215,8 +216,8 @@ def finite_width_cifar(
     n_test: int = 200,
     temperature: float = 0.1,
     measured: tuple[int, ...] = (8,),
-    samples: int = 60,
-    seeds: int = 4,
+    samples: int = 240,
+    seeds: int = 3,
 ) -> Iterator[Curve]:
     """sides: pixels on a side of an image, of 4, 8, 16 and 32.
 

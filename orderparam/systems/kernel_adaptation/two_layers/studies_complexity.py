@@ -76,8 +76,9 @@ def one_unit(saturation: float) -> dict[int, float]:
         not learned between them. Fixed kernel: regression with the kernel of infinite width at
         $n/d^3$ = {kernel_ratios}, with exact averages over inputs; its theory has all
         eigenfunctions of this kernel, and its exponent approaches 3 slowly. Theories are averaged
-        over data, with the effective ridge. A run also counts as not converged where the power law
-        puts $n$ more than a factor 2 outside the measured numbers.
+        over data, with the effective ridge. Exponents: fits to the marks with 95 % intervals, in
+        brackets those of the theory at the same $d$. A run also counts as not converged where the
+        power law puts $n$ more than a factor 2 outside the measured numbers.
     """,
     seconds=(90, 4800),
     observables=("examples",),

@@ -275,9 +275,9 @@ def _look(model: str) -> dict[str, Any]:
         the Ising class; dashed lines: the Potts model. Middle: $\eta$ from two neighbouring
         lengths; the marks of one pair stand beside one another. Right: exponents of $\langle
         m^2\rangle \sim L^{{-\eta}}$, of the structure factor at $2\pi/L$ and of $dU/dK$ with 95 %
-        intervals, fitted with the leading correction, $1 + b L^{{-7/4}}$ for the Ising class, where
-        there are four lengths. Each of {seeds} runs has {replicas} replicas of {sweeps} sweeps
-        (control: {control_sweeps}).
+        intervals, fitted to the lengths {lengths} (control: {control_lengths}); four lengths are
+        fitted with the leading correction, $1 + b L^{{-7/4}}$ (Potts: $L^{{-4/5}}$). Each of
+        {seeds} runs has {replicas} replicas of {sweeps} sweeps (control: {control_sweeps}).
     """,
 )
 def universality(

@@ -48,12 +48,12 @@ ACCURACY = 1e-6  # accuracy of the drawn curves
         "seeds": 16,
     },
     full={
-        "input_dim": 4000,
+        "input_dim": 2000,
         "damping": 0.5,
         "max_steps": 1500,
         "seeds": 16,
         "sample_ratios": tuple(np.linspace(0.5, 4.0, 141).tolist()),
-        "runs": (1.0, 1.5, 2.5, 3.0, 3.5),
+        "runs": (1.0, 1.45, 1.7, 1.9, 2.2, 2.5, 3.0, 3.5),
     },
     columns=3,
     panels=[

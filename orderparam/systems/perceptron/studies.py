@@ -58,7 +58,14 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
         "dims": (31, 63, 127),
         "seeds": 16,
     },
-    full={"counted": (11, 15, 19), "dims": (63, 127, 255), "seeds": 32, "sweeps": 20_000},
+    full={
+        "sample_ratios": (0.3, 0.6, 0.9, 1.2, 1.5, 1.8, 2.1),
+        "warm_ratios": (0.3, 0.6, 0.9, 1.2, 1.5, 1.7, 1.9, 2.1, 2.4),
+        "counted": (11, 15, 19),
+        "dims": (63, 127, 255),
+        "seeds": 16,
+        "sweeps": 20_000,
+    },
     columns=3,
     panels=lambda p: [
         *(

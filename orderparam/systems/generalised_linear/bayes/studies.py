@@ -92,8 +92,8 @@ def one_bit_estimation(
     gallery={"seeds": 28},
     full={
         "input_dim": 4000,
-        "seeds": 8,
-        "sample_ratios": (0.3, 0.4, 0.5, 0.55, 0.6, 0.7, 0.8, 0.9, 0.95, 1.05, 1.1, 1.2, 1.4),
+        "seeds": 16,
+        "sample_ratios": (0.3, 0.45, 0.55, 0.7, 0.9, 1.05, 1.2, 1.4),
         "fine": tuple(np.linspace(0.05, 1.5, 117).tolist()),
         "max_steps": 3000,
     },

@@ -14,7 +14,8 @@ state where there is none of this one.
 
 docs/gallery/STUDY.webp is the figure, drawn again when words or the house style change;
 docs/gallery/STUDY.json what the page of the study and the table of all studies say. Pages are made
-of these alone, without results.
+of these alone, without results. A result of full size is kept beside them, in docs/gallery/full;
+what it shows beyond the gallery's is said in docs/gallery/full.toml.
 
 The exit status is 1 when a study failed, or differs from its theory by more than chance without a
 sentence (`explained=` of its decorator) that says why.
@@ -78,7 +79,10 @@ them, with its figure and the table of all points. The columns mean:
 Where several theories stand beside the same measurements, the row is that of the one with the
 fewest points beyond three, then with the smallest rms z; it is named. Curves for orientation do not
 count, nor do observables that the figure does not show, and a measurement that stands at several
-points of a theory counts once. *Size* says which of a study's three sizes was run.
+points of a theory counts once. *Size* says which of a study's three sizes was run: the gallery's
+in the tables of the topics. Some studies were run at full size as well, that of their source or as
+near to it as three hours come: these are in the last table, and the page of the study says what the
+full size adds.
 """
 LARGEST_SHARE = 0.1  # of unconverged runs in a study that is finished
 COARSEST = 0.05  # resolution of a study that proves something
@@ -186,11 +190,24 @@ def page(known: Iterable[Study]) -> Iterator[str]:
         yield _joined(["---"] * len(HEADS))
         yield from rows
         yield ""
+    full = [(study, shown) for study in known if (shown := kept(study.name, "full"))]
+    if full:
+        yield "## At full size\n"
+        yield _joined(HEADS)
+        yield _joined(["---"] * len(HEADS))
+        for study, shown in sorted(full, key=lambda pair: pair[0].name):
+            yield row(study.name, shown, study.explained, reserves(shown, study))
+        yield ""
 
 
-def kept(name: str) -> dict[str, Any] | None:
-    """The record of a study, if there is one."""
-    path = GALLERY / f"{name}.json"
+def place(size: str) -> Path:
+    """The folder of the figures and records of a size: full ones stand beside the gallery's."""
+    return GALLERY / "full" if size == "full" else GALLERY
+
+
+def kept(name: str, size: str = "gallery") -> dict[str, Any] | None:
+    """The record of a study at a size, if there is one."""
+    path = place(size) / f"{name}.json"
     return json.loads(path.read_text()) if path.is_file() else None
 
 
@@ -210,14 +227,14 @@ def has_sizes(described: Mapping[str, Any], study: Study, size: str) -> bool:
 
 def is_recorded(name: str, size: str, state: str) -> bool:
     """Whether the gallery shows a study at this size and of this code."""
-    shown = kept(name)
+    shown = kept(name, size)
     return shown is not None and (shown["size"], shown["state"]) == (size, state)
 
 
 def expected_seconds(study: Study, size: str) -> float:
     """Core seconds of a study, from its record: in proportion to the number of its runs at another
     size."""
-    shown = kept(study.name)
+    shown = kept(study.name, size) or kept(study.name)
     if shown is None:
         return study.seconds[1] if size == "full" else study.seconds[0]
     if shown["size"] == size:
@@ -249,19 +266,23 @@ def newest(results: Path, name: str, state: str) -> Path | None:
 
 
 def keep(study: Study, folder: Path) -> None:
-    """Figure and record of a finished study into the gallery, unless those of the same numbers,
-    words and style are there."""
+    """Figure and record of a finished study into the gallery, at the place of its size, unless
+    those of the same numbers, words and style are there. Of a full size there is no figure for
+    telephones."""
     style = Path(orderparam.plotting.__file__).parent.rglob("*.py")
     written = Path(inspect.getfile(inspect.unwrap(study.build)))
     files = [*sorted(style), HERE / "_site" / "record.py", written, folder / "summary.json"]
     look = hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()[:8]
-    known = kept(study.name)
-    if known and known["look"] == look and (GALLERY / f"{study.name}.webp").is_file():
+    size = json.loads((folder / "summary.json").read_text())["size"]
+    home = place(size)
+    home.mkdir(exist_ok=True)
+    known = kept(study.name, size)
+    if known and known["look"] == look and (home / f"{study.name}.webp").is_file():
         return
     finished = load(folder)
-    caption = draw(finished, GALLERY / f"{study.name}.webp")
+    caption = draw(finished, home / f"{study.name}.webp", for_telephones=size != "full")
     shown = {**record(finished, folder.name[-8:], caption), "look": look}
-    (GALLERY / f"{study.name}.json").write_text(
+    (home / f"{study.name}.json").write_text(
         json.dumps(shown, indent=1, ensure_ascii=False, default=float) + "\n"
     )
 
@@ -352,7 +373,7 @@ def main() -> int:
         except Exception as error:  # a result of other code, which this code cannot draw
             print(f"{result}: {type(error).__name__}: {error}", file=sys.stderr)
             problems.setdefault("cannot be drawn", []).append(name)
-        shown = kept(name)
+        shown = kept(name, arguments.size)
         if shown is None:
             problems.setdefault("without a result", []).append(name)
             continue

@@ -7,10 +7,12 @@ BEFORE is a checkout of the commit before the change. A record that was up to da
 measurements and takes the new state; others are left alone. This is for changes that are known to
 leave numbers equal but for rounding, as two versions of a library do: a function that moves or is
 renamed, a sum in another order. The commit says how that is known. A record whose caption was that
-of the code before takes the new caption; its figure shows no caption and stays.
+of the code before takes the new caption; its figure shows no caption and stays. Records of full
+size, in docs/gallery/full, are carried as those of the gallery are.
 """
 
 import argparse
+import itertools
 import json
 import os
 import subprocess
@@ -58,8 +60,9 @@ def carry(
     """Write new states into the records that were up to date before, and new captions into those
     with the caption of before; the names of the records that were changed."""
     carried = []
-    for name, new in after.items():
-        path = gallery / f"{name}.json"
+    places = itertools.product(after.items(), (gallery, gallery / "full"))
+    for (name, new), folder in places:
+        path = folder / f"{name}.json"
         if name not in before or not path.is_file():
             continue
         text = path.read_text(encoding="utf-8")
@@ -73,7 +76,7 @@ def carry(
             text = text.replace(was, now)
         if text != path.read_text(encoding="utf-8"):
             path.write_text(text, encoding="utf-8")
-            carried.append(name)
+            carried.append(str(path.relative_to(gallery).with_suffix("")))
     return carried
 
 

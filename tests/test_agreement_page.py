@@ -146,6 +146,25 @@ def test_the_gallery_keeps_a_picture_until_words_change(finished, tmp_path, monk
     assert picture.stat().st_mtime_ns > before
 
 
+def test_a_full_size_is_kept_beside_the_gallery(finished, tmp_path, monkeypatch):
+    monkeypatch.setattr(page, "GALLERY", tmp_path)
+    known = [finished().study]
+    assert "## At full size" not in "\n".join(page.page(known))
+    folder = tmp_path / "test-page-01234567"
+    compare("test-page", size="full", out=folder, progress=False)
+    page.keep(*known, folder)
+    assert {one.name for one in (tmp_path / "full").iterdir()} == {
+        "test-page.webp",
+        "test-page.json",
+    }
+    assert page.kept("test-page") is None
+    assert page.kept("test-page", "full")["size"] == "full"
+    assert page.is_recorded("test-page", "full", "01234567")
+    assert not page.is_recorded("test-page", "gallery", "01234567")
+    table = "\n".join(page.page(known)).partition("## At full size")[2]
+    assert "| `test-page` | full | exact | 8 |" in table
+
+
 def test_a_result_of_this_code_comes_before_newer_ones_of_other_code(tmp_path):
     for folder in ("one-two-01234567", "one-89abcdef", "one-01234567", "one-half"):
         (tmp_path / folder).mkdir()
@@ -398,9 +417,16 @@ def test_a_change_of_equal_numbers_carries_the_records_that_were_up_to_date(tmp_
     assert carry_records.carry(tmp_path, old, new) == ["moved"]
 
     def kept(field):
-        return {path.stem: json.loads(path.read_text())[field] for path in tmp_path.iterdir()}
+        records = tmp_path.glob("*.json")
+        return {path.stem: json.loads(path.read_text())[field] for path in records}
 
     assert kept("state") == {"moved": "dddddddd", "stale": "99999999", "same": "cccccccc"}
+    (tmp_path / "full").mkdir()
+    (tmp_path / "stale.json").rename(tmp_path / "full" / "moved.json")
+    full = codes({"moved": "99999999"}, "$d$ = {dim}.")
+    assert carry_records.carry(tmp_path, full, new) == ["full/moved"]
+    carried = json.loads((tmp_path / "full" / "moved.json").read_text())
+    assert carried["state"] == kept("state")["moved"] == "dddddddd"
     again = {**new, "same": {"state": "cccccccc", "caption": "Dimension {dim}."}}
     assert carry_records.carry(tmp_path, new, again) == ["same"]
     assert kept("caption")["same"] == "Dimension 3. Marks: means."

@@ -143,6 +143,22 @@ def test_what_the_gallery_keeps_is_of_studies_that_there_are():
     assert sum(path.stat().st_size for path in (DOCS / "gallery").iterdir()) < 65_000 * len(kept)
 
 
+def test_every_full_size_says_what_it_adds_and_is_shown(pages):
+    folder, said = DOCS / "gallery" / "full", gallery.at_full_size()
+    for ending in ("json", "webp"):
+        assert {path.stem for path in folder.glob(f"*.{ending}")} == said.keys()
+    assert said.keys() <= studies().keys()
+    table = (DOCS / "agreement.md").read_text(encoding="utf-8").partition("## At full size")[2]
+    for name, sentence in said.items():
+        shown = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        assert (shown["study"], shown["size"]) == (name, "full")
+        assert sentence.endswith(".")
+        _, _, section = pages[f"gallery/{name}.md"].partition("## At the sizes of the source")
+        assert sentence in section
+        assert f'src="full/{name}.webp"' in section
+        assert f"| `{name}` | full |" in table
+
+
 def test_papers_of_a_source():
     assert gallery.papers(
         "Mei, Montanari 2019 (arXiv:1908.05355); Gaussian units: Aiudi et al. 2025, Fig. 2; solved "

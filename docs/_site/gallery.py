@@ -48,6 +48,12 @@ def questions() -> dict[str, list[str]]:
     return {one["title"]: one["studies"] for one in read["question"]}
 
 
+@functools.cache
+def at_full_size() -> dict[str, str]:
+    """Study -> what its full size shows beyond the gallery's."""
+    return tomllib.loads((FOLDER / "full.toml").read_text())
+
+
 def pages() -> dict[str, str]:
     """Path below `gallery/` -> markdown."""
     topics: dict[str, list[str]] = {}
@@ -157,14 +163,13 @@ def _first_author(paper: str) -> str:
 
 
 def _page(study: Study) -> Iterator[str]:
-    path = FOLDER / f"{study.name}.json"
-    shown = json.loads(path.read_text()) if path.is_file() else None
+    shown = _record(FOLDER, study)
     yield f"# {study.title}"
     yield f"[{title(study.topic)}](../theory/{study.topic}.md) · {study.source}"
     if shown is None:
         yield f"*There is no figure of this study yet: `orderparam run {study.name}` makes it.*"
     else:
-        yield _picture(study)
+        yield _picture(study, FOLDER)
         yield shown["caption"]
     quick, full_size = map(_time, study.seconds)
     yield (
@@ -174,6 +179,9 @@ def _page(study: Study) -> Iterator[str]:
     if shown is not None:
         yield "## How far theory and measurement are apart"
         yield from _agreement(study, shown)
+    if study.name in at_full_size():
+        yield "## At the sizes of the source"
+        yield from _full(study)
     yield "## Parameters"
     gallery, full = study.parameters("gallery"), study.parameters("full")
     rows = [
@@ -221,10 +229,17 @@ def _in_80_columns(code: str) -> str:
     ).stdout.rstrip()
 
 
-def _picture(study: Study) -> str:
-    """The figure as HTML. On a telephone its panels stand below one another, or, where no such
-    picture is, it scrolls."""
-    path = FOLDER / f"{study.name}.webp"
+def _record(folder: Path, study: Study) -> dict[str, Any] | None:
+    """What a folder keeps of a study, if it does."""
+    path = folder / f"{study.name}.json"
+    return json.loads(path.read_text()) if path.is_file() else None
+
+
+def _picture(study: Study, folder: Path) -> str:
+    """The figure that a folder keeps, as HTML. On a telephone its panels stand below one another,
+    or, where no such picture is, it scrolls."""
+    path = folder / f"{study.name}.webp"
+    shown = path.relative_to(FOLDER)
     width, height = Image.open(path).size
     size = (
         f'width="{width}" height="{height}"'
@@ -236,11 +251,34 @@ def _picture(study: Study) -> str:
     source = (
         f'<source media="(max-width: 44.9em)" srcset="{study.name}-narrow.webp">' if small else ""
     )
-    image = f'<img alt="{html.escape(study.title)}" src="{study.name}.webp" {size}>'
-    return (
-        f'<div class="{kind}"><a '
-        f'href="{study.name}.webp"><picture>{source}{image}</picture></a></div>'
+    image = f'<img alt="{html.escape(study.title)}" src="{shown}" {size}>'
+    return f'<div class="{kind}"><a href="{shown}"><picture>{source}{image}</picture></a></div>'
+
+
+def _full(study: Study) -> Iterator[str]:
+    """What the full size shows, its figure, and how far the best theory is from it."""
+    yield at_full_size()[study.name]
+    shown = _record(FOLDER / "full", study)
+    if shown is None:
+        raise ValueError(f"docs/gallery/full.toml: {study.name} has no record of full size")
+    yield _picture(study, FOLDER / "full")
+    yield shown["caption"]
+    best, measured = shown["best"], shown["points"]["experiment"]
+    runs = best["runs"]
+    yield table(
+        ("theory", "runs", "unconverged", "resolution", "beyond 3", "rms z"),
+        [
+            (
+                html.escape(best["theory"]),
+                "–" if not runs else " to ".join(map(str, dict.fromkeys(runs))),
+                f"{measured['unconverged']} of {measured['points']}",
+                _percent(best["resolution"]),
+                f"{best['beyond']} of {best['points']}",
+                "–" if best["rms_z"] is None else f"{best['rms_z']:.2g}",
+            )
+        ],
     )
+    yield _cost(shown)
 
 
 def _agreement(study: Study, shown: dict[str, Any]) -> Iterator[str]:
@@ -300,10 +338,15 @@ def _agreement(study: Study, shown: dict[str, Any]) -> Iterator[str]:
             ),
             rows,
         )
+    yield _cost(shown)
+
+
+def _cost(shown: dict[str, Any]) -> str:
+    """On what a record was measured, and in which time."""
     points, versions = shown["points"], shown["versions"]
     unconverged = sum(kind["unconverged"] for kind in points.values())
     left = f", {unconverged} of them not converged" if unconverged else ""
-    yield (
+    return (
         f"{shown['size'].capitalize()} size: {points['theory']['points']} points of theory and "
         f"{points['experiment']['points']} runs{left}, in {_time(shown['processor_seconds'])} of "
         f"processor time; jax {versions['jax']}, Python {versions['python']}; "

@@ -246,15 +246,18 @@ def _rows(finished: Comparison) -> Iterator[dict[str, Any]]:
         yield {**names, **_pooled(theory, columns).numbers()}
 
 
-def draw(finished: Comparison, path: Path) -> str:
+def draw(finished: Comparison, path: Path, for_telephones: bool = True) -> str:
     """Writes the figure as WebP and gives back its caption: title and caption are words of the
     page, not of the picture.
 
     Beside the picture at `path` goes, for telephones, one with its panels below one another
-    ("NAME-narrow.webp"), where the study has several and none of them is drawn by hand.
+    ("NAME-narrow.webp"), where the study has several and none of them is drawn by hand, unless
+    `for_telephones` is false.
     """
     with house_style():
         caption = _write(finished, finished.figure(), path, PIXELS, BYTES)
+        if not for_telephones:
+            return caption
         figure = finished.figure(narrow=True)
         panels = finished.study.panels
         by_name = (

@@ -100,8 +100,10 @@ def draw_guide(axes: Any, guide: Guide, facet: Any, drawn: np.ndarray) -> None:
         if guide.kind == "slope" and at < 0:  # at its start: two through one point stay apart
             place, offset, align = 0, (-3, 0), {"ha": "right", "va": "center"}
         else:
-            place = len(x) // 2 if guide.kind == "slope" else int(0.75 * len(x))
-            offset, align = (2, 2), {"ha": "left", "va": "bottom"}
+            rising = guide.kind == "slope"  # the text stands above it, where the line is not
+            place = len(x) // 2 if rising else int(0.75 * len(x))
+            offset = (-2, 2) if rising else (2, 2)
+            align = {"ha": "right" if rising else "left", "va": "bottom"}
         axes.annotate(guide.text, (x[place], y[place]), offset, **align, **note)
 
 

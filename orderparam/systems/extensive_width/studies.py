@@ -289,6 +289,7 @@ def collective(
             facet="law",
             log="x",
             where={"width": p["width"]},
+            colours={"Bayes-optimal": "text"},
         ),
         Panel(
             "feature",

@@ -93,6 +93,7 @@ def draw_places(axes: Any, comparison: Comparison) -> None:
     dims = np.array(p["sizes"], float)
     theory = [float(staircase(_teacher(int(dim), p)).n_train[0]) / dim for dim in dims]
     axes.plot(1 / dims, theory, color=ink())
+    _say(axes, "theory, large $d$", 1 / dims, theory, 1)
     averaged = comparison.theories(part="sizes").values()
     crossing = [
         zero_of_difference(_per_input(data).values, data["free_energy_difference"].values)
@@ -100,13 +101,31 @@ def draw_places(axes: Any, comparison: Comparison) -> None:
     ]
     far = [1 / data.attrs["facets"]["input_dim"] for data in averaged]
     axes.plot(far, crossing, color=ink(), linestyle="--")
+    _say(axes, "theory, data sets drawn", far, crossing, -1)
+    handles = {}
     for marker, part, name, label, find in _PLACES:
         measured = comparison.experiments(part=part).values()
         places = np.array([_place(data, name, find) for data in measured])
         far = [1 / data.attrs["facets"]["input_dim"] for data in measured]
-        shown = {"fmt": marker, "color": ink(), "markersize": 4, "label": label}
-        axes.errorbar(far, places[:, 0], places[:, 1], **shown)
+        shown = {"fmt": marker, "color": ink(), "markersize": 4}
+        drawn = axes.errorbar(far, places[:, 0], places[:, 1], **shown)
+        handles[label] = drawn.lines[0]
+    axes.legend(handles.values(), handles.keys(), loc="lower right")
+    low, high = axes.get_ylim()
     axes.set(xlabel="$1/d$", ylabel="$n/d$ of the first jump", xlim=(0, None))
+    axes.set_ylim(low - 0.35 * (high - low), high)  # room for the legend
+
+
+def _say(axes: Any, text: str, x: Any, y: Any, side: int) -> None:
+    """Write the name of a line above (side 1) or below (-1) the end of it that is farthest
+    right."""
+    end = int(np.argmax(x))
+    look = {"textcoords": "offset points", "fontsize": 8, "va": "center"}
+    axes.annotate(text, (x[end], y[end]), (4, 3 * side), **look)
+
+
+# lines that are named where they are drawn in black, and marks that the title names
+_IN_THIRD_PANEL = {"theory, large $d$": "", "theory, data sets drawn": "", "integration": ""}
 
 
 def _teacher(dim: int, parameters: Any) -> HierarchicalTeacher:
@@ -153,6 +172,8 @@ def _teacher(dim: int, parameters: Any) -> HierarchicalTeacher:
             where={"part": "walled"},
             ylabel="$F_1 - F_0$ in nats",
             reference=[horizontal(0.0)],
+            title="integration",
+            text=_IN_THIRD_PANEL,
         ),
         Panel(
             ("$n/d$", _per_input),
@@ -160,6 +181,8 @@ def _teacher(dim: int, parameters: Any) -> HierarchicalTeacher:
             by="input_dim",
             where={"part": "exchanged", "label": "exchange"},
             ylabel="fraction of draws with the feature",
+            title="replica exchange",
+            text={"exchange": ""},
         ),
         Freehand(draw_places),
         Panel(
@@ -169,6 +192,8 @@ def _teacher(dim: int, parameters: Any) -> HierarchicalTeacher:
             where={"part": "exchanged", "label": "exchange"},
             ylabel=r"$d\, \langle Q_{ij}^2 \rangle$, $i \neq j$",
             reference=[horizontal(1.0)],
+            title="replica exchange",
+            text={"exchange": ""},
         ),
     ],
     columns=2,
@@ -178,8 +203,8 @@ def _teacher(dim: int, parameters: Any) -> HierarchicalTeacher:
         $w_i$: weights of a draw; {seeds} data sets at each point, {free_seeds} for replica exchange
         between {weights} powers of the likelihood. $F_1$, $F_0$: free energies of the states with
         and without the strongest feature, by integration over these powers while the overlap of the
-        feature is confined to either state; third panel: solid, theory of large $d$; dashed, theory
-        of drawn data sets; $Q_{{ij}} = w_i \cdot w^0_j / d$.
+        feature is confined to either state; solid lines: theory of large $d$; dashed: theory of
+        drawn data sets; $Q_{{ij}} = w_i \cdot w^0_j / d$.
     """,
     explained=(
         "The theory of large d neglects that data sets differ. At n/d between 2 and 4 the mean "

@@ -72,14 +72,14 @@ _RUNS = {
             reference=[horizontal(0.5)],
             title="perceptron",
             text={
-                "any: bound by growth function": "any: bound by growth function",
-                "any: bound by dimension": "any: bound by dimension",
+                "any: bound by growth function": "bound by growth function",
+                "any: bound by dimension": "bound by dimension",
                 "bound": "",
             },
             beside={
-                "any: bound by growth function": 0.9,
-                "any: bound by dimension": 0.7,
-                "worst": 0.4,
+                "any: bound by growth function": 1.6,
+                "any: bound by dimension": 0.75,
+                "worst": 7.0,
                 "Hebb": 20.0,
             },
         ),
@@ -98,9 +98,9 @@ _RUNS = {
     caption=r"""
         Left: a perceptron in $d$ = {input_dim} dimensions with $n = \alpha d$ examples, {data_sets}
         data sets in a run; all students except Hebb's have no training error. Bounds (dashed) hold
-        with probability 0.95. Dotted: error of guessing. Right: a network with two hidden layers of
-        {width} units that plain SGD trains on {data} until no training example is wrong;
-        dash-dotted: square root of the number of weights per example.
+        for any student with probability 0.95. Dotted: error of guessing. Right: a network with two
+        hidden layers of {width} units that plain SGD trains on {data} until no training example is
+        wrong; dash-dotted: square root of the number of weights per example.
     """,
     explained=(
         "The theory holds for many dimensions. In 50 dimensions the worst student that the search "

@@ -157,7 +157,11 @@ def averaged(
 def _cifar_panels(p: Mapping[str, Any]) -> list[Panel]:
     shared: dict[str, Any] = {"by": "architecture", "log": "x"}
     each: list[dict[str, Any]] = [
-        shared | {"where": {"side": side}, "title": f"{side} x {side} pixels"}
+        shared
+        | {
+            "where": {"side": side},
+            "title": f"{side} x {side} pixels" if len(p["sides"]) > 1 else "",
+        }
         for side in p["sides"]
     ]
     return [
@@ -183,11 +187,12 @@ def _cifar_panels(p: Mapping[str, Any]) -> list[Panel]:
         in three colours, $P$ = {n_train}, $T$ = {temperature}, one layer of erf units on nine
         patches of half the side, which overlap by half; unit prior variances, {n_test} test images.
         Test error: squared error in the mean over the posterior, with the variance of the output.
-        Accuracy: that of the mean output. Pooled: the read-out sees the mean over patches. Infinite
-        width: the Gaussian process of each kernel, which without pooling is the same for the
-        locally connected and the convolutional network. Finite width: theory of many channels at
-        fixed $P/N_c$, on the same images. Sampled: Hamiltonian Monte Carlo, {seeds} runs of two
-        chains, one from the prior, one from a minimum of the energy, on one training set.
+        Accuracy: that of the mean output, for which each image counts as a whole. Pooled: the
+        read-out sees the mean over patches. Infinite width: the Gaussian process of each kernel,
+        which without pooling is the same for the locally connected and the convolutional network.
+        Finite width: theory of many channels at fixed $P/N_c$, on the same images. Sampled:
+        Hamiltonian Monte Carlo, {seeds} runs of two chains, one from the prior, one from a minimum
+        of the energy, on one training set.
     """,
     seconds=(70, 3600),
     observables=("test_error", "accuracy"),

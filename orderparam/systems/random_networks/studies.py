@@ -150,7 +150,7 @@ ANGLE = (r"angle $\theta/\pi$", lambda data: data["angle"] / np.pi)
             where={"part": "kurtosis"},
             log="x",
             text={number: f"$x$ = ({a:g}, {b:g})" for number, (a, b) in enumerate(POINTS)},
-            beside={0: 30.0, 1: (30.0, "below")},
+            beside={0: 200.0, 1: (200.0, "below")},
             ylim=(-1.4, 4.2),
             reference=[horizontal(0.0)],
         ),
@@ -171,7 +171,8 @@ ANGLE = (r"angle $\theta/\pi$", lambda data: data["angle"] / np.pi)
             ),
             by="prior",
             where={"part": "kernel"},
-            beside={"uniform": 0.5, "gaussian": (0.5, "below")},
+            beside={"uniform": (-5.0, "below"), "gaussian": (5.0, "below")},
+            ylim=(-0.18, 0.15),  # room for these texts
         ),
     ],
     caption=r"""

@@ -1,16 +1,31 @@
 """The figure of dense associative memories: the capacities of polynomial and exponential
 energies."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from orderparam.comparison import Curve, study
 from orderparam.plotting import Panel, vertical
 from orderparam.systems.associative_memory.dense.experiment import dense_recall
 from orderparam.systems.associative_memory.dense.model import DenseMemory, ExponentialMemory
 from orderparam.systems.associative_memory.dense.theory import dense_retrieval, signal_to_noise
+
+
+def _aside(p: Mapping[str, Any], part: str, step: float) -> Callable[[xr.Dataset], xr.DataArray]:
+    """The load of a curve, shifted for measurements so that no mark hides that of another number of
+    spins."""
+    sizes = list(p["spins" if part == "cubic" else "exponential_spins"])
+
+    def shifted(data: xr.Dataset) -> xr.DataArray:
+        measured = data.attrs["kind"] == "experiment"
+        place = sizes.index(data.attrs["facets"]["spins"]) - (len(sizes) - 1) / 2 if measured else 0
+        return data["load"] + step * place
+
+    return shifted
 
 
 @study(
@@ -36,7 +51,7 @@ from orderparam.systems.associative_memory.dense.theory import dense_retrieval, 
     ),
     panels=lambda p: [
         Panel(
-            "load",
+            (r"load $\alpha$", _aside(p, "cubic", 0.002)),
             "flip_probability",
             by="spins",
             where={"part": "cubic"},
@@ -46,7 +61,7 @@ from orderparam.systems.associative_memory.dense.theory import dense_retrieval, 
             text={"signal to noise": "", "at rest": ""},
         ),
         Panel(
-            "load",
+            (r"load $\alpha$", _aside(p, "cubic", 0.002)),
             "overlap",
             by="spins",
             where={"part": "cubic"},
@@ -55,12 +70,11 @@ from orderparam.systems.associative_memory.dense.theory import dense_retrieval, 
             colours={"theory": "text"},
         ),
         Panel(
-            "load",
+            (r"$(\ln P)/N$", _aside(p, "exponential", 0.012)),
             "success",
             by="spins",
             where={"part": "exponential"},
             title="exponential: at rest",
-            xlabel=r"$(\ln P)/N$",
             xlim=(0.15, 0.8),  # room for the texts at the dotted lines
             ylim=(0, 1.2),
             text={"at rest": ""},
@@ -78,7 +92,8 @@ from orderparam.systems.associative_memory.dense.theory import dense_retrieval, 
         at most 1 % of the spins wrong. Dotted: in theory, for $N\to\infty$, every pattern is stable
         below $\frac{{1}}{{2}}\ln 2$, and basins of attraction close at $1-\ln\cosh 1$. In a run
         {trials} patterns are tried, and the network starts at each of them. Marks of the left panel
-        are taken after one step, others (at rest) at the end.
+        are taken after one step, others (at rest) at the end. Marks of different $N$ stand beside
+        one another.
     """,
 )
 def dense_memory(

@@ -142,7 +142,14 @@ def _erf_panels(p: Mapping[str, Any]) -> list[Panel]:
     return [
         Panel(axis, "learnability", **shared, where={"mode": 0}, title="$h_1$"),
         Panel(axis, "learnability", **shared, where={"mode": 1}, title="$h_3$"),
-        Panel(axis, "eigenvalue_ratio", **shared),
+        Panel(
+            axis,
+            "eigenvalue_ratio",
+            **shared,
+            text={n: f"$N$ = {n}" for n in patches},
+            beside={n: (np.inf, "right") for n in patches},
+            xlim=(0.45 * min(p["n_train"]), 11 * max(p["n_train"])),  # room for these texts
+        ),
     ]
 
 

@@ -113,18 +113,26 @@ def neurons_outside(data: xr.Dataset, width: float) -> xr.DataArray:
     return width * density.reduce(np.trapezoid, "node", x=rho)
 
 
-def draw_chains(axes: Any, comparison: Comparison) -> None:
-    """Draw every chain at its mean number of specialised neurons and its spread; chains that did
-    not converge are open."""
+def draw_chains(axes: Any, comparison: Comparison, temperature: float) -> None:
+    """Draw every chain at a temperature at its mean number of specialised neurons and its spread;
+    chains that did not converge are open. The axes of all temperatures are the same."""
+    most_neurons, most_spread = 0.0, 0.0
     for number, data in enumerate(comparison.experiments().values()):
-        neurons = neurons_outside(data, comparison.parameters["width"]).values.ravel()
-        spread, converged = data["spread"].values.ravel(), data["converged"].values.ravel()
+        every = neurons_outside(data, comparison.parameters["width"])
+        most_neurons = max(most_neurons, float(every.max()))
+        most_spread = max(most_spread, float(data["spread"].max()))
+        at = {"temperature": temperature}
+        neurons, spread, converged = (
+            one.sel(at).values.ravel() for one in (every, data["spread"], data["converged"])
+        )
         look: Any = {"linestyle": "", "markersize": 3.5, "color": COLOURS[number]}
         axes.plot(neurons[converged], spread[converged], MARKERS[number], **look)
         axes.plot(neurons[~converged], spread[~converged], MARKERS[number], mfc="none", **look)
     axes.set(
         xlabel=rf"neurons with $|\rho| > {FAR:g}$, of {comparison.parameters['width']}",
         ylabel="spread of a chain",
+        xlim=(0, 1.08 * most_neurons),
+        ylim=(0, 1.08 * most_spread),
     )
 
 

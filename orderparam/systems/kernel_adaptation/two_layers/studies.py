@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import xarray as xr
 
 from orderparam.comparison import Curve, between, study
 from orderparam.plotting import Freehand, Panel, horizontal, slope
@@ -211,9 +212,10 @@ def scaling_set(beta: float, chi: float, cubic: float) -> TwoLayerNetwork:
 
 
 _SCALING_SET = (
-    "$d = 150\\sqrt{{\\beta}}$, $n = 3000\\beta$, $N = 700\\beta$, $T = t\\sqrt{{\\beta}}/\\chi$, "
-    "read-out variance $1/\\chi$, $\\chi$ = {chi}, $E|w|^2 = 1/2$; erf units, $y = He_1 {cubic:+g} "
-    "He_3$."
+    "$N = 700\\beta$ erf units with weights $w$ on $d = 150\\sqrt{{\\beta}}$ inputs, $n = "
+    "3000\\beta$ examples of $y = He_1 {cubic:+g} He_3$ of $w_*\\cdot x$ with $|w_*|$ = 1; "
+    "temperature $T = t\\sqrt{{\\beta}}/\\chi$, read-out variance $1/\\chi$, $\\chi$ = {chi}, "
+    "$E|w|^2 = 1/2$."
 )
 
 
@@ -263,8 +265,9 @@ def _phase_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
     caption=_SCALING_SET
     + " Lines of $h_3$ (the cubic part of the output) are broken where the density of the weights "
     "gains or loses the maxima beside the one at 0. Networks have the smallest $\\beta$ and "
-    "rounded sizes; half of the chains start from the prior and half from the target. Below 5 "
-    "specialised neurons (dotted) the average over neurons is not reliable.",
+    "rounded sizes; half of the chains start from the prior and half from the target. A neuron "
+    "with $|w\\cdot w_*| > 0.5$ is specialised. Below 5 of them (dotted) the average over neurons "
+    "is not reliable.",
     seconds=(60, 3600),
     observables=("output",),
     gallery={"measured": (5.0, 7.0, 10.0), "draws": 1500, "coldest_draws": 2500, "seeds": 16},
@@ -316,6 +319,25 @@ def adaptation_phases(
 
 
 GAUSSIAN = "Gaussian weights (VGA)"
+_STARTS = {"from the prior": 0.985, "from the target": 1.015}  # marks beside one another
+
+
+def _hysteresis_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
+    def aside(data: xr.Dataset) -> xr.DataArray:
+        theory = data.attrs["kind"] == "theory"
+        return data["temperature"] * (1.0 if theory else _STARTS[data.attrs["facets"]["branch"]])
+
+    axis = "temperature $T$", aside
+    common: dict[str, Any] = {"by": "branch", "log": "x", "jump": "branches"}
+    return [
+        Panel(axis, "spread", **common),
+        Panel(axis, "learnability", where={"mode": 1}, ylabel="learnability of $h_3$", **common),
+        Panel(axis, "action", where={"label": GAUSSIAN}, ylabel="action $F/N$", **common),
+        *(
+            Freehand(partial(draw_chains, temperature=t), f"chains, $T$ = {t:g}", one_by_one=True)
+            for t in p["measured"]
+        ),
+    ]
 
 
 @study(
@@ -325,29 +347,8 @@ GAUSSIAN = "Gaussian weights (VGA)"
         "converged keep one to five neurons along the target"
     ),
     source=_BOTH,
-    panels=[
-        Panel("temperature", "spread", by="branch", log="x", jump="branches"),
-        Panel(
-            "temperature",
-            "learnability",
-            by="branch",
-            where={"mode": 1},
-            log="x",
-            jump="branches",
-            ylabel="learnability of $h_3$",
-        ),
-        Panel(
-            "temperature",
-            "action",
-            by="branch",
-            where={"label": GAUSSIAN},
-            log="x",
-            jump="branches",
-            ylabel="action $F/N$",
-        ),
-        Freehand(draw_chains, "chains one by one, all $T$", one_by_one=True),
-    ],
-    columns=2,
+    panels=_hysteresis_panels,
+    columns=3,
     caption=r"""
         Erf units, $d$ = {input_dim}, $N$ = {width}, $n$ = {n_train}, $y = h_3(w_*\cdot x)$ with the
         third Hermite polynomial $h_3$; variance of $\sqrt{{N}}a$ {readout_variance}, $E|w|^2 =
@@ -355,9 +356,10 @@ GAUSSIAN = "Gaussian weights (VGA)"
         Gaussian weights (VGA) have one minimum of the action $F$ or two, and the lower one is the
         equilibrium; lines are broken where the number of minima changes. GMFL: weights of any
         distribution. Both are averaged over data (effective ridge) and predict too much learning
-        from so few examples at small $T$. Bottom right: circles start from the prior, squares from
-        the target; filled: R-hat below 1.05 and at least 100 effective samples. A chain that gains
-        or loses a neuron along the target moves to another level of the spread.
+        from so few examples at small $T$. Marks of the two starts stand beside one another. Bottom:
+        every chain at three temperatures; circles start from the prior, squares from the target;
+        filled: R-hat below 1.05 and at least 100 effective samples. A chain that gains or loses a
+        neuron along the target moves to another level of the spread.
     """,
     seconds=(60, 3600),
     observables=("spread", "learnability"),
@@ -366,7 +368,7 @@ GAUSSIAN = "Gaussian weights (VGA)"
         "training sets kernel adaptation and the network agree within errors (at T = 0.055 the "
         "spreads are 4.8(8) and 5.6(6); the average over data gives 11.1). 54 of 96 chains did "
         "not converge: that single neurons join and leave the target so rarely is what the study "
-        "shows (all chains bottom right). Means over converged chains prefer those that stay at "
+        "shows (all chains below). Means over converged chains prefer those that stay at "
         "one level."
     ),
     metastable=(

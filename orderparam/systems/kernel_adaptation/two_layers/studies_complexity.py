@@ -54,7 +54,7 @@ def one_unit(saturation: float) -> dict[int, float]:
             fit="d",
             reference=[
                 slope(3, "$d^3$", through=(7.0, 3e4)),
-                slope(1, "$d$", through=(24.0, 110.0)),
+                slope(1, "$d$", through=(50.0, 190.0)),
             ],
             ylabel="examples needed $n$",
         ),

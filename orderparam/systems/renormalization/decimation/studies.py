@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 
 from orderparam.comparison import Comparison, Curve, study
 from orderparam.kernels.spectrum import Spectrum
-from orderparam.plotting import Freehand, Panel, horizontal
+from orderparam.plotting import Freehand, Panel, horizontal, vertical
 from orderparam.plotting.measured import dots
 from orderparam.plotting.style import COLOURS, DASHES, GREY
 from orderparam.systems.renormalization.decimation.experiment import regression
@@ -287,7 +287,10 @@ def draw_added(axes: Any, comparison: Comparison, inputs: str) -> None:
     for name, number, aside in (("uniform ridge", 0, 0.97), ("local ridge", 2, 1.03)):
         added = measured[name] - measured["all modes"]
         dots(axes, aside * measured[name]["cut"], added, number, filled=True, fmt="o")
-    axes.axhline(0.0, color=GREY, linewidth=0.8, linestyle=":")
+    guide = {"color": GREY, "linewidth": 0.8, "linestyle": ":", "zorder": 0.5}
+    axes.axhline(0.0, **guide)
+    for cut in comparison.parameters["cuts"]:
+        axes.axvline(cut, **guide)
     axes.set(xscale="log", xlabel=r"modes kept $\Lambda$", ylabel="added test error", title=inputs)
 
 
@@ -313,7 +316,7 @@ def _aside(data: xr.Dataset) -> xr.DataArray:
     ),
     full={"pool": 0, "seeds": 100},
     gallery={"seeds": 100},
-    panels=[
+    panels=lambda p: [
         Panel(
             (r"modes kept $\Lambda$", _aside),
             "test_error",
@@ -321,6 +324,7 @@ def _aside(data: xr.Dataset) -> xr.DataArray:
             by="with",
             log="x",
             share_y=False,
+            reference=[vertical(float(cut)) for cut in p["cuts"]],
         ),
         Freehand(partial(draw_added, inputs="digits")),
         Freehand(partial(draw_added, inputs="circle")),
@@ -331,7 +335,8 @@ def _aside(data: xr.Dataset) -> xr.DataArray:
         r"the $\Lambda$ modes of largest eigenvalues $\lambda_k$ are kept and the others act as a "
         r"ridge, the same for all examples (uniform) or another for each (local). Digits: even "
         r"against odd, {activation} kernel. Circle: {points} points, $\lambda_k\sim "
-        r"k^{{-{decay}}}$. Marks are shifted sideways. All curves use the same training sets; "
+        r"k^{{-{decay}}}$. Dotted lines: the numbers of modes that were measured; marks "
+        r"stand beside them. All curves use the same training sets; "
         r"errors are taken over the whole pool. Below: error minus that of regression with all "
         r"modes on the same training set."
     ),

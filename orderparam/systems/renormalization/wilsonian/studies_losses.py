@@ -96,7 +96,7 @@ def draw_temperatures(axes: Any, comparison: Comparison) -> None:
             ylim=(3e-6, None),
             reference=[
                 slope(-0.5, "slope -1/2", (1e4, 0.4)),
-                slope(-1.0, "slope -1", (100, 4e-4)),
+                slope(-1.0, "slope -1", (150, 1.5e-4)),
             ],
             title="400,000 modes",
         ),

@@ -7,7 +7,7 @@ import numpy as np
 import xarray as xr
 
 from orderparam.comparison import Curve, study
-from orderparam.plotting import Panel
+from orderparam.plotting import Panel, vertical
 from orderparam.systems.spins.graph.experiment import regular_graph_clusters
 from orderparam.systems.spins.graph.model import RegularPotts
 from orderparam.systems.spins.graph.theory import cavity
@@ -16,6 +16,14 @@ from orderparam.systems.spins.graph.theory import cavity
 def _phase(data: xr.Dataset) -> xr.DataArray:
     """Whether the theory is ordered, where the transition from one phase to the other is a jump."""
     return (data["absolute_magnetisation"] > 1e-3) & (data.attrs["facets"]["states"] > 2)
+
+
+def _transition(states: int, degree: int) -> float:
+    """The temperature at which the ordered and the disordered phase of the Potts model on a random
+    regular graph have equal free energies."""
+    if states == 2:  # the limit, where the transition is continuous
+        return float(1 / np.log(degree / (degree - 2)))
+    return float(1 / np.log((states - 2) / ((states - 1) ** (1 - 2 / degree) - 1)))
 
 
 @study(
@@ -31,13 +39,20 @@ def _phase(data: xr.Dataset) -> xr.DataArray:
         "seeds": 16,
     },
     full={"sites": 20_000, "sweeps": 2000, "seeds": 8},
-    panels=[
-        Panel("temperature", name, facet="states", jump=_phase)
+    panels=lambda p: [
+        Panel(
+            "temperature",
+            name,
+            facet="states",
+            jump=_phase,
+            reference=[vertical(partial(_transition, degree=p["degree"]))],
+        )
         for name in ("energy", "absolute_magnetisation")
     ],
     caption="The Potts model with $q$ states. Each run draws a new graph of {sites} sites with "
     "{degree} neighbours each, and simulates {replicas} replicas for {sweeps} sweeps from the "
-    "ordered state. For $q$ > 2 this state is metastable where both phases exist. In the "
+    "ordered state. Dotted: both phases have equal free energies, at a transition of first order "
+    "if $q$ > 2; the ordered state is metastable from there to the end of its line. In the "
     "disordered phase $\\langle|m|\\rangle$ is of order $1/\\sqrt{{N}}$ at $N$ sites.",
     explained=(
         "The cavity method describes infinite graphs. With N sites the energy of the disordered "

@@ -46,6 +46,7 @@ _MODELS = {
     "three-state Potts": _potts(0.4, 4 / 5, states=3),  # Nienhuis 1982: the irrelevant operator
 }
 _CONTROL = "three-state Potts"
+_SIZES = (2.0, 4.6, 7.2, 3.0)  # of the marks of each model at the smallest length, in points
 _OBSERVABLES = ("squared_magnetisation", "structure_factor", "binder_slope")
 _ETA_OF_POTTS = 4 / 15
 
@@ -125,8 +126,8 @@ def _runs(comparison: Comparison, model: str) -> dict[int, xr.Dataset]:
 
 def draw_collapsed(axes: Any, comparison: Comparison) -> None:
     """Draw Binder's ratio of all models and lengths against the distance from criticality times the
-    slope of the ratio there. The size of a mark grows with the length, and no mark is filled, so
-    that none hides another."""
+    slope of the ratio there. The size of a mark grows with the length. Marks of a model fit into
+    those of the next one, and none is filled, so that none hides another."""
     for number, (model, lattice) in enumerate(_MODELS.items()):
         found = at_criticality(comparison, model)
         centre = float(found.field.isel(length=-1).mean())
@@ -139,9 +140,13 @@ def draw_collapsed(axes: Any, comparison: Comparison) -> None:
                 x,
                 runs["binder"].transpose("seed", ...),
                 number,
-                model if length == max(_runs(comparison, model)) else None,
-                markersize=2.5 + rank,
+                None if rank else model,
+                markersize=_SIZES[number] + 0.4 * rank,
                 markerfacecolor="none",
+                markeredgewidth=0.7,
+                elinewidth=0.7,
+                capsize=0,
+                zorder=5 - number,
                 **_look(model),
             )
     axes.axhline(_universal(comparison), color=GREY, linewidth=0.8, zorder=0)
@@ -271,13 +276,13 @@ def _look(model: str) -> dict[str, Any]:
         as a control (grey) the three-state Potts model. $K$: coupling (of the field: minus its
         mass), $K_c$: its critical value, $m$: magnetisation, $U = 1 - \langle m^4\rangle/3\langle
         m^2\rangle^2$. The first three are evaluated where $U$ has its universal value (line), the
-        control at its critical coupling. Left: the larger the mark, the larger $L$. Solid lines:
-        the Ising class; dashed lines: the Potts model. Middle: $\eta$ from two neighbouring
-        lengths; the marks of one pair stand beside one another. Right: exponents of $\langle
-        m^2\rangle \sim L^{{-\eta}}$, of the structure factor at $2\pi/L$ and of $dU/dK$ with 95 %
-        intervals, fitted to the lengths {lengths} (control: {control_lengths}); four lengths are
-        fitted with the leading correction, $1 + b L^{{-7/4}}$ (Potts: $L^{{-4/5}}$). Each of
-        {seeds} runs has {replicas} replicas of {sweeps} sweeps (control: {control_sweeps}).
+        control at its critical coupling. Left: the larger the mark of a model, the larger $L$.
+        Solid lines: the Ising class; dashed lines: the Potts model. Middle: $\eta$ from two
+        neighbouring lengths; the marks of one pair stand beside one another. Right: exponents of
+        $\langle m^2\rangle \sim L^{{-\eta}}$, of the structure factor at $2\pi/L$ and of $dU/dK$
+        with 95 % intervals, fitted to the lengths {lengths} (control: {control_lengths}); four
+        lengths are fitted with the leading correction, $1 + b L^{{-7/4}}$ (Potts: $L^{{-4/5}}$).
+        Each of {seeds} runs has {replicas} replicas of {sweeps} sweeps (control: {control_sweeps}).
     """,
 )
 def universality(

@@ -42,7 +42,7 @@ ACCURACY = 1e-6  # accuracy of the drawn curves
     ),
     gallery={
         "runs": (1.0, 1.45, 1.7, 1.9, 2.2, 2.5, 3.0),
-        "input_dim": 500,
+        "input_dim": 1000,
         "damping": 0.5,
         "max_steps": 1500,
         "seeds": 16,

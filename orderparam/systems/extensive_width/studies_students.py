@@ -116,7 +116,7 @@ def _resolved(data: xr.Dataset) -> xr.DataArray:
     source=SOURCE,
     seconds=(70, 3000),
     observables=("error",),
-    gallery={"warmup": 200, "draws": 300, "thin": 4},
+    gallery={"warmup": 400, "draws": 300, "thin": 12},
     full={
         "input_dims": (200, 2000, 20000, 2000000),
         "points": 120,

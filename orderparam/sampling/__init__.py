@@ -8,6 +8,6 @@ from orderparam.core.exported import exported
 if TYPE_CHECKING:
     from orderparam.sampling.curvature import largest_curvature, variance_inflation
     from orderparam.sampling.estimate import Estimate, estimate
-    from orderparam.sampling.posterior import Samples, sample
+    from orderparam.sampling.posterior import Samples, doubled, sample
 
 __all__ = exported(globals())

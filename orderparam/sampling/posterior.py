@@ -184,6 +184,58 @@ def sample(
     )
 
 
+def doubled(
+    done: Samples,
+    go_on: Callable[[Samples, PRNGKeyArray, int], Samples],
+    key: PRNGKeyArray,
+    *,
+    doublings: int,
+    converged: Callable[[Samples], Bool[Array, ""]],
+) -> Samples:
+    """A run that goes on until it has converged, each time until it is twice as long.
+
+    The rule looks at the diagnostics of the chains alone, so that a run that has converged at once
+    is returned as it is.
+
+    go_on:     the run, a key and a number of draws -> that many further draws of every chain, from
+               `done.position` at `done.step_size` and without warm-up.
+    doublings: at most; 0 leaves every run as it is.
+    converged: whether a run is long enough.
+    """
+    check_integer("doublings", doublings, 0)
+    for number in range(doublings):
+        if converged(done):
+            break
+        draws = done.log_density.shape[1]
+        done = _joined(done, go_on(done, jax.random.fold_in(key, number), draws))
+    return done
+
+
+def _joined(first: Samples, then: Samples) -> Samples:
+    """Two runs of the same chains, one after the other."""
+
+    def traces(run: Samples) -> tuple[PyTree, Array, Array]:
+        return run.observables, run.log_density, run.virial
+
+    observables, log_density, virial = jax.tree.map(
+        lambda *parts: jnp.concatenate(parts, axis=1), traces(first), traces(then)
+    )
+    share = first.log_density.shape[1] / log_density.shape[1]
+    estimates, healthy = _estimates(observables, log_density)
+    return Samples(
+        observables=observables,
+        estimates=estimates,
+        log_density=log_density,
+        virial=virial,
+        acceptance_rate=share * first.acceptance_rate + (1 - share) * then.acceptance_rate,
+        step_size=then.step_size,
+        variance_inflation=then.variance_inflation,
+        position=then.position,
+        converged=healthy & jnp.all(jnp.isfinite(then.variance_inflation)),
+        method=then.method,
+    )
+
+
 class _Rescaled(eqx.Module):
     """A function of the parameters u, evaluated at u/scale. It is a pytree, so that another scale
     compiles nothing."""

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orderparam.sampling import estimate, sample, variance_inflation
+from orderparam.sampling import doubled, estimate, sample, variance_inflation
 
 # A Gaussian over a pytree: curvatures 1, 4, 10 along axes that are no coordinate axes.
 CURVATURES = np.array([1.0, 4.0, 10.0])
@@ -373,3 +373,39 @@ def test_bad_input_is_refused_by_name(options, message):
 @given(st.one_of(st.floats(max_value=0), st.sampled_from([np.nan, np.inf])))
 def test_a_step_size_must_be_positive(step_size):
     refused("step_size = .*: must be positive and finite", step_size=step_size)
+
+
+def test_a_run_is_doubled_until_it_has_converged_and_its_first_draws_stay():
+    key = jax.random.key(3)
+    options = {"method": "mala", "observe": gaussian_observables}
+
+    def go_on(done, key, draws):
+        return sample(
+            gaussian, done.position, key, warmup=0, samples=draws, step_size=done.step_size,
+            **options,
+        )  # fmt: skip
+
+    first = sample(gaussian, prior_draw, key, chains=4, warmup=100, samples=16, **options)
+
+    def lengthened(doublings, converged):
+        return doubled(first, go_on, key, doublings=doublings, converged=converged)
+
+    assert lengthened(5, lambda run: True) is first
+    assert lengthened(0, lambda run: run.converged) is first
+    longer = lengthened(2, lambda run: False)
+    assert longer.log_density.shape == longer.virial.shape == (4, 64)
+    np.testing.assert_array_equal(longer.log_density[:, :16], first.log_density)
+    mode = longer.observables["amplitude"]
+    assert mode.shape == (4, 64, 3)
+    np.testing.assert_allclose(longer.mean["amplitude"], mode.mean(axis=(0, 1)), rtol=1e-12)
+    assert not np.array_equal(mode[:, 16:32], mode[:, 32:48])
+    # a rule of the diagnostics ends the run as soon as it is met
+    enough = lengthened(9, lambda run: run.converged)
+    assert enough.converged
+    assert not first.converged
+    assert enough.log_density.shape[1] < 16 * 2**9
+
+
+def test_doublings_must_be_a_number_of_times():
+    with pytest.raises(ValueError, match="doublings = -1: must be an integer >= 0"):
+        doubled(None, None, None, doublings=-1, converged=None)

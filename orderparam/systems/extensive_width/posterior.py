@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 from orderparam.core.late import linear_sum_assignment
 from orderparam.core.verb import experiment
 from orderparam.gaussian import Activation, expectation
-from orderparam.sampling import sample
+from orderparam.sampling import doubled, sample
 from orderparam.sampling.result import FromChains, of_chains
 from orderparam.sampling.samples import Samples
 from orderparam.systems.extensive_width.experiment import (
@@ -64,7 +64,12 @@ def run(
     truth: Float[Array, "feature input"],
     positions: Float[Array, "chain feature input"],
     key: PRNGKeyArray,
-    **lengths: int,
+    *,
+    warmup: int,
+    draws: int,
+    thin: int,
+    leapfrog_steps: int,
+    doublings: int = 0,
 ) -> Samples:
     """Markov chains on the posterior from given positions.
 
@@ -72,7 +77,9 @@ def run(
     `prediction`.
 
     Args:
-        lengths: warmup, samples, thin and leapfrog_steps of `orderparam.sampling.sample`.
+        warmup, draws, thin, leapfrog_steps: lengths of the chains, as in
+            `orderparam.sampling.sample`.
+        doublings: how often a run whose Gibbs error has not converged becomes twice as long.
     """
     activation, affine, readout, noise = network
     samples, dim = data.inputs.shape
@@ -81,14 +88,25 @@ def run(
     )
     stiffness = samples / dim * readout**2 * slope / noise
     shared = (affine, readout)
-    return sample(
+    chains = partial(
+        sample,
         Partial(_log_posterior, activation, shared, noise, _padded(data)),
-        positions,
-        key,
         method="hmc",
         scale=jnp.broadcast_to(1 / jnp.sqrt(1 + stiffness)[:, None], truth.shape),
         observe=Partial(_observe, activation, shared, truth, data.test_inputs, data.test_labels),
-        **lengths,
+        thin=thin,
+        leapfrog_steps=leapfrog_steps,
+    )
+
+    def go_on(done: Samples, key: PRNGKeyArray, draws: int) -> Samples:
+        return chains(done.position, key, warmup=0, samples=draws, step_size=done.step_size)
+
+    return doubled(
+        chains(positions, key, warmup=warmup, samples=draws),
+        go_on,
+        key,
+        doublings=doublings,
+        converged=lambda run: run.estimates["gibbs_error"].reliable,
     )
 
 
@@ -253,6 +271,7 @@ def posterior_hmc(
     draws: int = 100,
     thin: int = 1,
     leapfrog_steps: int = 30,
+    doublings: int = 0,
 ) -> PosteriorAverages:
     r"""Posterior averages for one random teacher and one data set, by Hamiltonian Monte Carlo.
 
@@ -279,6 +298,8 @@ def posterior_hmc(
         thin: trajectories between draws. Default 1.
         leapfrog_steps: leapfrog steps of a trajectory. Default 30, because an unlearned row has the
             width of the prior, which is many step sizes.
+        doublings: how often a run whose Gibbs error has not converged goes on until it is twice as
+            long. Default 0.
 
     Raises:
         ValueError: for sizes that are not integers.
@@ -321,8 +342,18 @@ def posterior_hmc(
         positions = jnp.where(at_teacher[:, None], truth, prior)
 
     network = KnownNetwork(teacher.activation, affine, jnp.asarray(shown[rows]), seen.noise)
-    lengths = {"warmup": warmup, "samples": draws, "thin": thin, "leapfrog_steps": leapfrog_steps}
-    samples = run(network, data, truth, positions, chain_key, **lengths)
+    samples = run(
+        network,
+        data,
+        truth,
+        positions,
+        chain_key,
+        warmup=warmup,
+        draws=draws,
+        thin=thin,
+        leapfrog_steps=leapfrog_steps,
+        doublings=doublings,
+    )
     overlap = np.zeros((chains, *shown.shape))
     overlap[:, rows] = matched(
         np.asarray(samples.observables["overlaps"]), teacher.activation.parity == "even"
@@ -387,6 +418,7 @@ def quadratic_posterior_hmc(
     draws: int = 100,
     thin: int = 1,
     leapfrog_steps: int = 30,
+    doublings: int = 0,
 ) -> CollectivePosterior:
     """Posterior averages for one random teacher with a quadratic component and one data set, by
     Hamiltonian Monte Carlo.
@@ -402,6 +434,8 @@ def quadratic_posterior_hmc(
         draws: draws of every chain. Default 100.
         thin: trajectories between draws. Default 1.
         leapfrog_steps: leapfrog steps of a trajectory. Default 30.
+        doublings: how often a run whose Gibbs error has not converged goes on until it is twice as
+            long. Default 0.
 
     Raises:
         ValueError: for a number of samples that is not an integer.
@@ -424,8 +458,18 @@ def quadratic_posterior_hmc(
     prior = jax.random.normal(start_key, (chains, *data.weights.shape))
     positions = jnp.broadcast_to(data.weights, prior.shape) if start == "informed" else prior
     network = KnownNetwork(system.activation, affine, system.readout, system.noise)
-    lengths = {"warmup": warmup, "samples": draws, "thin": thin, "leapfrog_steps": leapfrog_steps}
-    samples = run(network, data, data.weights, positions, chain_key, **lengths)
+    samples = run(
+        network,
+        data,
+        data.weights,
+        positions,
+        chain_key,
+        warmup=warmup,
+        draws=draws,
+        thin=thin,
+        leapfrog_steps=leapfrog_steps,
+        doublings=doublings,
+    )
     own = data.weights @ data.weights.T / data.weights.shape[1]
     norm = (
         system.readout @ own**2 @ system.readout

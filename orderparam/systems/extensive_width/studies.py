@@ -280,7 +280,7 @@ def collective(
     source="Nguyen and Barbier 2026, appendix figures",
     seconds=(60, 3000),
     observables=("overlap",),
-    gallery={"warmup": 600, "draws": 400, "thin": 5},
+    gallery={"warmup": 600, "draws": 400, "thin": 5, "doublings": 3},
     full={"measured_dim": 60, "measured_width": 30, "ratios": (0.5, 1.0, 1.5, 2.0), "seeds": 8},
     panels=lambda p: [
         Panel(
@@ -330,11 +330,17 @@ def readout_laws(
     warmup: int = 100,
     draws: int = 80,
     thin: int = 1,
+    doublings: int = 0,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    """thin: trajectories between draws."""
+    """warmup, draws, thin, doublings: lengths of the chains."""
     chains = partial(
-        posterior_hmc, start="partially_informed", warmup=warmup, draws=draws, thin=thin
+        posterior_hmc,
+        start="partially_informed",
+        warmup=warmup,
+        draws=draws,
+        thin=thin,
+        doublings=doublings,
     )
     all_ratios = {"n_train": samples(0.05 * input_dim**2, 4 * input_dim**2, points)}
     for law, teacher in _laws(input_dim, width, noise):

@@ -253,7 +253,7 @@ def quadratic_specialisation(
     source="Nguyen and Barbier 2026, effective model",
     seconds=(80, 20000),
     observables=("overlap",),
-    gallery={"warmup": 600, "draws": 400, "thin": 5},
+    gallery={"warmup": 600, "draws": 400, "thin": 5, "doublings": 3},
     full={
         "input_dim": 200,
         "width": 100,
@@ -290,12 +290,20 @@ def effective_model(
     warmup: int = 100,
     draws: int = 200,
     thin: int = 1,
+    doublings: int = 0,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    """thin: trajectories between draws."""
+    """warmup, draws, thin, doublings: lengths of the chains."""
     teacher = HierarchicalTeacher(input_dim, width, decay, noise, round(ratio * input_dim**2))
     resolved = max(1.0, float(bayes_optimal(teacher).effective_width))
-    hmc = partial(posterior_hmc, start="partially_informed", warmup=warmup, draws=draws, thin=thin)
+    hmc = partial(
+        posterior_hmc,
+        start="partially_informed",
+        warmup=warmup,
+        draws=draws,
+        thin=thin,
+        doublings=doublings,
+    )
     for model, kept in (("whole model", float(width)), ("effective model", resolved)):
         student, over = WidthLimitedStudent(teacher, kept), {"width": [kept]}
         yield Curve("theory", compressed, student, over, facets={"model": model})

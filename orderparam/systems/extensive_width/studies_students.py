@@ -116,7 +116,7 @@ def _resolved(data: xr.Dataset) -> xr.DataArray:
     source=SOURCE,
     seconds=(70, 3000),
     observables=("error",),
-    gallery={"warmup": 400, "draws": 300, "thin": 12},
+    gallery={"warmup": 200, "draws": 300, "thin": 4, "doublings": 4},
     full={
         "input_dims": (200, 2000, 20000, 2000000),
         "points": 120,
@@ -173,9 +173,10 @@ def bayes_error_collapse(
     warmup: int = 100,
     draws: int = 100,
     thin: int = 1,
+    doublings: int = 0,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    """warmup, draws, thin: lengths of the chains."""
+    """warmup, draws, thin, doublings: lengths of the chains."""
     for decay in decays:
         for dim in input_dims:
             over = {
@@ -193,7 +194,14 @@ def bayes_error_collapse(
     )
     ns = {"teacher.n_train": per_ratio(measured_ratios, measured_dim)}
     grid = {"teacher.n_train": list(np.geomspace(0.02, 3e3, points) * float(measured_dim) ** 2)}
-    hmc = partial(posterior_hmc, start="partially_informed", warmup=warmup, draws=draws, thin=thin)
+    hmc = partial(
+        posterior_hmc,
+        start="partially_informed",
+        warmup=warmup,
+        draws=draws,
+        thin=thin,
+        doublings=doublings,
+    )
     adam = partial(adam_at_effective_width, epochs=epochs)
     facets = {"decay": measured_decay, "input_dim": measured_dim}
     yield Curve("theory", compressed, measured, grid, facets=facets)

@@ -187,12 +187,14 @@ def draw_passage(axes: Any, comparison: Comparison) -> None:
     (runs,) = comparison.experiments().values()
     centres = runs["bin_centre"].values.reshape(-1, runs.sizes["bin"])[0]
     rho = np.linspace(-1.1, 1.1, 441)
-    lines: list[Any] = []
     for number, examples in enumerate(p["shown"]):
         # not the colours of the two theories in the other panels
         look: dict[str, Any] = {"color": COLOURS[2 + number]}
         line = theory.sel(n_train=examples, method="nearest")
-        lines += axes.plot(rho, _density(line, rho, np.nan), linestyle=DASHES[number], **look)
+        axes.plot(rho, _density(line, rho, np.nan), linestyle=DASHES[number], **look)
+        place = (0.03, 0.98 - 0.1 * number)
+        of_text = {"va": "top", "xycoords": "axes fraction", "fontsize": 8}
+        axes.annotate(f"$n$ = {examples:g}", place, **of_text, **look)
         if examples not in runs["n_train"]:
             continue
         at = runs.sel(n_train=examples)
@@ -202,4 +204,3 @@ def draw_passage(axes: Any, comparison: Comparison) -> None:
         axes.errorbar(centres, mean, np.nan_to_num(error), **look)
     axes.set(xlim=(rho[0], rho[-1]), ylim=(0, None), xlabel=OVERLAP)
     axes.set_ylabel("density of the weights")
-    axes.legend(lines, [f"$n$ = {examples:g}" for examples in p["shown"]], fontsize=6)

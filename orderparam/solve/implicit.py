@@ -4,6 +4,7 @@ method that found the root."""
 from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import lineax
@@ -25,13 +26,49 @@ def implicit_root(
 
     Derivatives of u, of every order, with respect to all arrays that `function` closes over follow
     from the implicit function theorem; `tangent(linear, rhs)` solves linear(x) = rhs with the
-    linearised function: for vectors `dense` or `symmetric`. Works under `vmap`. `numbers` must be
-    floats (a root cannot be differentiated past an integer).
+    linearised function: for vectors `dense` or `symmetric`. Works under `vmap`.
     """
-    found, numbers = lax.custom_root(
-        function, lax.stop_gradient(start), solve, tangent, has_aux=True
-    )
+    # `function` is traced once, here, and linearised once for a derivative: a root inside a root
+    # would otherwise be compiled as often as the product of the uses at each level.
+    start = lax.stop_gradient(start)
+    once = eqx.filter_closure_convert(function, start)
+    solver = eqx.filter_closure_convert(lambda first: solve(once, first), start)
+    found, numbers = _solved(once, solver, start, tangent)
     return found, lax.stop_gradient(numbers)
+
+
+@eqx.filter_custom_jvp
+def _solved(
+    function: Callable[[PyTree], PyTree],
+    solver: Callable[[PyTree], tuple[PyTree, Any]],
+    start: PyTree,
+    tangent: Callable[[Callable[[PyTree], PyTree], PyTree], PyTree],
+) -> tuple[PyTree, Any]:
+    """The root and the numbers. The arrays that functions close over are their leaves."""
+    return solver(start)
+
+
+@_solved.def_jvp
+def _implicit(primals: tuple, tangents: tuple) -> tuple[tuple, tuple]:
+    """The derivative of the root is -(df/du)^{-1} (df/dargs)."""
+    function, _, _, tangent = primals
+    found, numbers = _solved(*primals)
+    change = tangents[0]
+    here, fixed = eqx.partition(
+        function, jax.tree.map(lambda one: one is not None, change, is_leaf=lambda one: one is None)
+    )
+
+    def value(u: PyTree, here: PyTree) -> PyTree:
+        return eqx.combine(here, fixed)(u)
+
+    _, linear = jax.linearize(value, found, here)
+    moved = linear(jax.tree.map(jnp.zeros_like, found), change)
+    still = jax.tree.map(jnp.zeros_like, here)
+    slope = tangent(lambda u: linear(u, still), moved)
+    return (found, numbers), (
+        jax.tree.map(jnp.negative, slope),
+        jax.tree.map(lambda _: None, numbers),
+    )
 
 
 def dense(linear: Linear, rhs: Vector) -> Vector:

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Float, PyTree
+from jaxtyping import Array, Float, PyTree
 
 from orderparam.solve.implicit import implicit_root
 from orderparam.solve.solved import Solved
@@ -51,39 +51,40 @@ def decreasing_root(
 
     def solve(
         function: Callable, guess: Float[Array, ""]
-    ) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    ) -> tuple[Float[Array, ""], tuple[Array, Array, Array]]:
         def step(state: tuple) -> tuple:
-            low, high, u, last, count = state
+            """Value and slope at u, and the next point; at the end value and slope alone, so that
+            the function stands in the program once."""
+            low, high, u, last, count, *_ = state
+            unfinished = (last > tolerance(u)) & (high - low > tolerance(u)) & (count < _MAX_STEPS)
             value, slope = jax.jvp(function, (u,), (jnp.ones_like(u),))
-            low, high = jnp.where(value > 0, u, low), jnp.where(value > 0, high, u)
+            nearer = jnp.where(value > 0, u, low), jnp.where(value > 0, high, u)
             newton = -value / slope
             target = u + newton
-            trusted = (target > low) & (target < high) & (2 * jnp.abs(newton) <= last)
+            trusted = (target > nearer[0]) & (target < nearer[1]) & (2 * jnp.abs(newton) <= last)
             # A finished Newton iteration lies on one end of its bracket: its last step is below
             # rounding and must be accepted. So must a short step that no longer shrinks, because it
             # is the rounding error of the function.
             short = jnp.abs(newton) / tolerance(u)
             done = (short <= 1) | (short <= _ROUNDING) & (2 * jnp.abs(newton) > last)
-            new = jnp.where(trusted | done, jnp.clip(target, low, high), 0.5 * (low + high))
-            return low, high, new, jnp.where(done, 0.0, jnp.abs(new - u)), count + 1
+            new = jnp.where(trusted | done, jnp.clip(target, *nearer), 0.5 * sum(nearer))
+            moved = (*nearer, new, jnp.where(done, 0.0, jnp.abs(new - u)), count + 1)
+            moved = tuple(jnp.where(unfinished, *both) for both in zip(moved, state))
+            return *moved, value, slope, unfinished
 
-        def unfinished(state: tuple) -> Bool[Array, ""]:
-            low, high, u, last, count = state
-            return (last > tolerance(u)) & (high - low > tolerance(u)) & (count < _MAX_STEPS)
-
-        _, _, found, _, count = lax.while_loop(
-            unfinished, step, (lower, upper, guess, upper - lower + 1.0, jnp.asarray(0))
+        nothing = jnp.zeros_like(guess)
+        begin = (lower, upper, guess, upper - lower + 1.0, jnp.asarray(0), nothing, nothing)
+        *_, found, _, count, value, slope, _ = lax.while_loop(
+            lambda state: state[-1], step, (*begin, jnp.asarray(True))
         )
-        return found, count.astype(float)
+        return found, (value, slope, count)
 
     def at(u: Float[Array, ""]) -> Float[Array, ""]:
-        return function(u, args)
+        return jnp.asarray(function(u, args), jnp.float64)
 
-    root, steps = implicit_root(
+    root, (value, slope, steps) = implicit_root(
         at, 0.5 * (lower + upper), solve, lambda linear, y: y / linear(jnp.ones_like(y))
     )
-    value, slope = lax.stop_gradient(
-        jax.jvp(at, (lax.stop_gradient(root),), (jnp.ones_like(root),))
-    )
-    close = jnp.abs(value / slope) <= _ACCURACY * jnp.maximum(jnp.abs(root), 1.0)
-    return Solved(root, jnp.abs(value), close, steps.astype(int))
+    size = jnp.maximum(jnp.abs(lax.stop_gradient(root)), 1.0)
+    close = jnp.abs(value / slope) <= _ACCURACY * size
+    return Solved(root, jnp.abs(value), close, steps)

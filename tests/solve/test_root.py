@@ -67,3 +67,40 @@ def test_a_batch_gives_the_same_as_one_by_one():
     batch = jax.jit(jax.vmap(lambda base: decreasing_root(power, 0.0, 9.0, (base, 3.0))))(bases)
     np.testing.assert_allclose(batch.value, np.cbrt(bases), rtol=1e-12)
     assert batch.converged.all()
+
+
+def test_a_root_inside_a_root_has_its_derivatives():
+    def root(a):
+        """u + v = 4 with v^3 = a + u."""
+
+        def excess(u, a):
+            return 4 - u - decreasing_root(lambda v, _: a + u - v**3, 0.0, 9.0).value
+
+        return decreasing_root(excess, 0.0, 9.0, a).value
+
+    a = 2.0
+    v = 4 - float(root(a))
+    slope = -1 / (1 + 3 * v**2)
+    assert a + 4 - v == pytest.approx(v**3, rel=1e-13)
+    assert float(jax.grad(root)(a)) == pytest.approx(slope, rel=1e-12)
+    assert float(jax.jacfwd(root)(a)) == pytest.approx(slope, rel=1e-12)
+    assert float(jax.hessian(root)(a)) == pytest.approx(-6 * v * slope**3, rel=1e-11)
+    batch = jax.jit(jax.vmap(jax.grad(root)))(jnp.array([1.0, a]))
+    assert float(batch[1]) == pytest.approx(slope, rel=1e-12)
+
+
+def test_the_function_is_traced_once_also_for_a_derivative():
+    # each level of nested roots would otherwise multiply the time of compilation
+    traced = []
+
+    def counted(u, args):
+        traced.append(u)
+        return power(u, args)
+
+    def root(base):
+        return decreasing_root(counted, 0.0, 9.0, (base, 3.0)).value
+
+    jax.jit(root)(2.0)
+    assert len(traced) == 1
+    jax.jit(jax.grad(root))(2.0)
+    assert len(traced) == 2

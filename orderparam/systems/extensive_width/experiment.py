@@ -185,10 +185,10 @@ def adam_student(
     teacher = system.teacher
     if readouts == "fixed" and width > (units := teacher.readout.shape[0]):
         raise ValueError(f"width = {width}: must be <= {units} for the teacher's read-outs")
+    if batches > (samples := teacher.size("n_train")):
+        raise ValueError(f"batches = {batches}: must be <= {samples}, the samples")
     data_key, start_key = jax.random.split(key)
     data = draw(teacher, data_key)
-    if batches > len(data.labels):
-        raise ValueError(f"batches = {batches}: must be <= {len(data.labels)}, the samples")
     dim = data.inputs.shape[1]
     weights = jax.random.uniform(start_key, (width, dim), minval=-1.0, maxval=1.0) / dim
     readout = (

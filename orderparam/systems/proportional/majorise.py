@@ -223,8 +223,7 @@ def minimise(
             step,
             _State(start, start, start, infinity, infinity, memory, memory, zero, zero),
         )
-        # custom_root cannot differentiate a function with integer outputs
-        return final.best, final.steps.astype(float)
+        return final.best, final.steps
 
     def slope_at(scale: Scale) -> Scale:
         """The gradient dS/dQ plus the antisymmetric part of Q. The latter is always zero; with it
@@ -235,6 +234,4 @@ def minimise(
     scale, steps = implicit_root(slope_at, start, solve, symmetric)
     data = respond(scale)
     slope = lax.stop_gradient(scale @ _gradient(scale, data, layers) @ scale)
-    return ActionMinimum(
-        scale, _action(scale, data, layers), jnp.max(jnp.abs(slope)), steps.astype(int)
-    )
+    return ActionMinimum(scale, _action(scale, data, layers), jnp.max(jnp.abs(slope)), steps)

@@ -117,13 +117,13 @@ def message_passing(
     >>> bool(run.converged), bool(run.cosine > 0.6)
     (True, True)
     """
-    aligned = jnp.maximum(spectral(system).cosine, _ALIGNED) if start == "spectral" else None
     d, n = system.size("input_dim"), round(float(system.sample_ratio * system.input_dim))
     if n < 1:
         raise ValueError(
             f"GeneralisedLinear.sample_ratio = {float(system.sample_ratio):g}: leaves no sample at "
             f"input_dim = {d}"
         )
+    aligned = jnp.maximum(spectral(system).cosine, _ALIGNED) if start == "spectral" else None
     weight_key, matrix_key, label_key, start_key = jax.random.split(key, 4)
     kind = jnp.float64 if precision == "double" else jnp.float32
     weights = system.prior.draw(weight_key, (d,))

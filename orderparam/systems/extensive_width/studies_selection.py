@@ -117,11 +117,11 @@ def draw_places(axes: Any, comparison: Comparison) -> None:
 
 
 def _say(axes: Any, text: str, x: Any, y: Any, side: int) -> None:
-    """Write the name of a line above (side 1) or below (-1) the end of it that is farthest
-    right."""
-    end = int(np.argmax(x))
-    look = {"textcoords": "offset points", "fontsize": 8, "va": "center"}
-    axes.annotate(text, (x[end], y[end]), (4, 3 * side), **look)
+    """Write the name of a line above (side 1) or below (-1) its middle."""
+    middle = (min(x) + max(x)) / 2
+    height = float(np.interp(middle, np.sort(x), np.asarray(y)[np.argsort(x)]))
+    look = {"textcoords": "offset points", "fontsize": 8, "ha": "center", "va": "center"}
+    axes.annotate(text, (middle, height), (0, 11 * side), **look)
 
 
 # lines that are named where they are drawn in black, and marks that the title names

@@ -83,17 +83,21 @@ def draw_risks(phase: str, axes: Any, comparison: Comparison) -> None:
     ]
     lowest = np.exp(np.min(logs, axis=0))
     axes.plot(grid, lowest, color=GREY, alpha=0.5, linewidth=5)
-    for label, mark, size in (("drawn features", "o", 3.0), ("SGD", "s", 5.0)):
-        look: dict[str, Any] = {"markersize": size, "markerfacecolor": "white", "color": ink()}
-        axes.plot([], [], mark, label=label, **look)
+    # squares are hollow: circles and the line are seen inside them
+    marks: dict[str, dict[str, Any]] = {
+        "drawn features": {"markersize": 3.0, "markerfacecolor": "white"},
+        "SGD": {"markersize": 5.5, "markerfacecolor": "none"},
+    }
+    for mark, (label, look) in zip("os", marks.items()):
+        axes.plot([], [], mark, label=label, color=ink(), **look)
     for number, width in enumerate(drawn):
         colour = COLOURS[number]
         axes.plot(*theories[width], color=colour, linewidth=1, label=f"$N$ = {width}")
-        for runs, mark, size in ((drawn, "o", 3.0), (sgd, "s", 5.0)):
+        for mark, runs, look in zip("os", (drawn, sgd), marks.values()):
             if width in runs:
                 data = runs[width].squeeze(drop=True)
                 compute = data["compute"].isel(seed=0).values
-                dots(axes, compute, data["risk"], number, fmt=mark, markersize=size, linewidth=0.7)
+                dots(axes, compute, data["risk"], number, fmt=mark, linewidth=0.7, **look)
     axes.set(xscale="log", yscale="log", xlabel="compute $f=NBt$", ylabel="risk $R$")
 
 

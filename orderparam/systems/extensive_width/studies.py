@@ -109,7 +109,7 @@ SOURCE = "Nguyen and Barbier 2026"
     },
     full={
         "points": 3000,
-        "measured_dim": 200,
+        "measured_dim": 140,
         "ratios": (0.006, 0.034, 0.04, 0.068, 0.075, 0.105),
         "warmup": 600,
         "draws": 400,

@@ -284,8 +284,7 @@ _NEAR_CRITICAL = (2.2, 2.22, 2.24, 2.25, 2.26, 2.265, 2.27, 2.275, 2.28, 2.29, 2
     full={
         "lengths": (4, 8, 16, 32, 64, 128),
         "temperatures": _NEAR_CRITICAL,
-        "sweeps": 10_000,
-        "replicas": 8,
+        "sweeps": 4000,
         "seeds": 16,
     },
     columns=2,

@@ -183,13 +183,14 @@ def _begin() -> tuple[float, float]:
     """Overlap q and n/(K d) at which the specialised state appears: the minimum of n/(K d) over the
     q of its solutions.
     """
-    with jax.ensure_compile_time_eval():
-        found = minimize_scalar(
-            lambda q: float(_ratio(1 - q)),
-            bounds=(0.5, 0.99),
-            method="bounded",
-            options={"xatol": 1e-10},
-        )
+    # compiled here, because a theory is being traced around it
+    ratio = _ratio.lower(np.float64(0.5)).compile()
+    found = minimize_scalar(
+        lambda q: float(ratio(np.float64(1 - q))),
+        bounds=(0.5, 0.99),
+        method="bounded",
+        options={"xatol": 1e-10},
+    )
     return float(found.x), float(found.fun)
 
 

@@ -132,7 +132,8 @@ def score_times(system: FeatureScore) -> ScoreTimes:
     # slope next to it
     grid = jax.lax.stop_gradient(jnp.linspace(low, high, 64))
     times = jnp.append(jnp.exp(grid), jnp.inf)
-    along = jax.lax.map(lambda time: _sums(powers, ridge, time), times, batch_size=8)
+    # 65 = 5 * 13: what remained of another division would be compiled a second time
+    along = jax.lax.map(lambda time: _sums(powers, ridge, time), times, batch_size=13)
     end = jax.tree.map(lambda values: values[-1], along)
     end_train, end_test = _losses(powers, end)
     lowest = jnp.argmin(_losses(powers, along)[1][:-1])

@@ -149,7 +149,7 @@ ANGLE = (r"angle $\theta/\pi$", lambda data: data["angle"] / np.pi)
             by="input",
             where={"part": "kurtosis"},
             log="x",
-            text={number: f"$x$ = ({a:g}, {b:g})" for number, (a, b) in enumerate(POINTS)},
+            text={number: f"({a:g}, {b:g})" for number, (a, b) in enumerate(POINTS)},
             beside={0: 200.0, 1: (200.0, "below")},
             ylim=(-1.4, 4.2),
             reference=[horizontal(0.0)],
@@ -180,9 +180,10 @@ ANGLE = (r"angle $\theta/\pi$", lambda data: data["angle"] / np.pi)
         uniform, $w_{{ci}}$ in $[-1/\sqrt{{2}}, 1/\sqrt{{2}}]$ and $a_c$ in $[-1/\sqrt{{N}},
         1/\sqrt{{N}}]$, or Gaussian with the same variances. Top row: one network of each width with
         uniform weights, on one colour scale (right), with lines of equal $z$. The density, of
-        uniform weights, is divided by 8 from one width to the next. The kurtosis is measured on
-        {networks} networks for each seed, or on {hidden_layers} hidden layers for each seed with an
-        exact average over the read-out. The kernel at $x$ = (1, 0.5) is the same at every width.
+        uniform weights, is divided by 8 from one width to the next. The kurtosis, at the two inputs
+        that are written at its lines, is measured on {networks} networks for each seed, or on
+        {hidden_layers} hidden layers for each seed with an exact average over the read-out. The
+        kernel at $x$ = (1, 0.5) is the same at every width.
     """,
 )
 def function_space_priors(

@@ -86,6 +86,7 @@ class Traces(eqx.Module):
     """The recorded numbers of every chain."""
 
     observables: PyTree
+    averages: PyTree
     log_density: Float[Array, "chain draw"]
     virial: Float[Array, "chain draw"]
     acceptance_rate: Float[Array, "chain"]
@@ -96,7 +97,7 @@ def record(
     method: str,
     leapfrog: Leapfrog,
     log_density: LogDensity,
-    observe: Callable[[PyTree], PyTree],
+    functions: tuple[Callable[[PyTree], PyTree], Callable[[PyTree], PyTree]],
     keys: Key[Array, "chain"],
     states: Any,
     step_sizes: Float[Array, "chain"],
@@ -104,21 +105,28 @@ def record(
     thin: int,
 ) -> tuple[Any, Traces]:
     """Records every chain `draws` times, once after each `thin` transitions at fixed step size, and
-    returns the last states and the records."""
+    returns the last states and the records: every value of the first function of positions, the
+    mean of the second."""
+    observe, average = functions
 
     def one(key, state, step_size):
         def transition(state, key):
             return move(method, leapfrog, log_density, key, state, step_size)
 
-        def body(state, key):
+        def body(carry, key):
+            state, mean = carry
             state, acceptance = jax.lax.scan(transition, state, jax.random.split(key, thin))
             ratio = virial(state.position, state.logdensity_grad)
-            return state, (observe(state.position), state.logdensity, ratio, jnp.mean(acceptance))
+            mean = jax.tree.map(lambda m, x: m + x / draws, mean, average(state.position))
+            recorded = (observe(state.position), state.logdensity, ratio, jnp.mean(acceptance))
+            return (state, mean), recorded
 
-        state, (observables, density, ratio, acceptance) = jax.lax.scan(
-            body, state, jax.random.split(key, draws)
+        shapes = jax.eval_shape(average, state.position)
+        mean = jax.tree.map(lambda x: jnp.zeros(x.shape), shapes)
+        (state, mean), (observables, density, ratio, acceptance) = jax.lax.scan(
+            body, (state, mean), jax.random.split(key, draws)
         )
-        return state, Traces(observables, density, ratio, jnp.mean(acceptance))
+        return state, Traces(observables, mean, density, ratio, jnp.mean(acceptance))
 
     return jax.vmap(one)(keys, states, step_sizes)
 

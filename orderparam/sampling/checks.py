@@ -4,7 +4,7 @@ allowed.
 Traced values (a run inside `jax.vmap` or `jax.jit`) cannot be checked; shapes are always checked.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -88,20 +88,24 @@ def _all_positive(values: Any) -> bool:
 
 
 def check_functions(
-    log_density: LogDensity, observe: Callable[[PyTree], PyTree], position: PyTree
+    log_density: LogDensity,
+    recorded: Mapping[str, Callable[[PyTree], PyTree]],
+    position: PyTree,
 ) -> None:
-    """Checks that the log density is one real number, and that observables are real, integer or
-    boolean arrays."""
+    """Checks that the log density is one real number, and that what the functions with these names
+    return are real, integer or boolean arrays."""
     density = eqx.filter_eval_shape(log_density, position)
     if getattr(density, "shape", None) != () or not jnp.issubdtype(density.dtype, jnp.floating):
         raise ValueError(f"log_density returns {density}: must be one real number")
-    for path, leaf in jax.tree_util.tree_leaves_with_path(eqx.filter_eval_shape(observe, position)):
-        kind = getattr(leaf, "dtype", None)
-        if kind is None or not jnp.isdtype(kind, ("bool", "integral", "real floating")):
-            name = f"observe(...){jax.tree_util.keystr(path)}"
-            raise ValueError(
-                f"{name} = {leaf}: must be an array of real numbers, integers or booleans"
-            )
+    for name, function in recorded.items():
+        shapes = eqx.filter_eval_shape(function, position)
+        for path, leaf in jax.tree_util.tree_leaves_with_path(shapes):
+            kind = getattr(leaf, "dtype", None)
+            if kind is None or not jnp.isdtype(kind, ("bool", "integral", "real floating")):
+                raise ValueError(
+                    f"{name}(...){jax.tree_util.keystr(path)} = {leaf}: must be an array of real "
+                    "numbers, integers or booleans"
+                )
 
 
 def check_finite(log_densities: Float[Array, "chain"], gradients: PyTree) -> None:

@@ -41,6 +41,7 @@ def sample(
     thin: int = 1,
     chains: int | None = None,
     observe: Callable[[PyTree], PyTree] | None = None,
+    average: Callable[[PyTree], PyTree] | None = None,
     step_size: float | Float[Array, ""] | Float[Array, "chain"] | None = None,
     leapfrog_steps: int = 10,
     trajectory: float | None = None,
@@ -66,6 +67,9 @@ def sample(
     observe:        position -> array or pytree of arrays (real, integer or boolean), recorded at
                     each draw. Weights are kept only when asked for, `observe=lambda u: u`. Left
                     out: log density and virial only.
+    average:        position -> array or pytree of arrays, of which only the mean over the draws of
+                    each chain is kept, without an error: for many numbers, such as predictions at
+                    test points, whose diagnostics would take longer than the chains.
     step_size:      its meaning is told in `orderparam.sampling.transitions`. A number, or one per
                     chain: used as it is. Left out in Langevin: 0.1/max(1, largest curvature),
                     measured at the start and again after warm-up.
@@ -125,13 +129,16 @@ def sample(
     positions, count = checked_positions(initial, chains, initial_key)
     given = None if step_size is None else checked_step_sizes(step_size, count)
     observe = _nothing if observe is None else observe
+    average = _nothing if average is None else average
     one_position = jax.eval_shape(
         lambda all_of_them: jax.tree.map(lambda x: x[0], all_of_them), positions
     )
-    check_functions(log_density, observe, one_position)
+    check_functions(log_density, {"observe": observe, "average": average}, one_position)
     if scale is not None:
         scale = checked_scale(scale, one_position)
-        log_density, observe = _Rescaled(log_density, scale), _Rescaled(observe, scale)
+        log_density, observe, average = (
+            _Rescaled(function, scale) for function in (log_density, observe, average)
+        )
         positions = jax.tree.map(jnp.divide, positions, scale)
 
     states = begin_chains(method, log_density, positions)
@@ -162,7 +169,15 @@ def sample(
         states = burned_in(states, step_sizes)
 
     states, kept = record(
-        method, leapfrog, log_density, observe, draw_keys, states, step_sizes, samples, thin
+        method,
+        leapfrog,
+        log_density,
+        (observe, average),
+        draw_keys,
+        states,
+        step_sizes,
+        samples,
+        thin,
     )
 
     biased = method == "langevin"
@@ -171,6 +186,7 @@ def sample(
     return Samples(
         observables=kept.observables,
         estimates=estimates,
+        averages=kept.averages,
         log_density=kept.log_density,
         virial=kept.virial,
         acceptance_rate=kept.acceptance_rate,
@@ -221,13 +237,18 @@ def _joined(first: Samples, then: Samples) -> Samples:
         lambda *parts: jnp.concatenate(parts, axis=1), traces(first), traces(then)
     )
     share = first.log_density.shape[1] / log_density.shape[1]
+
+    def mean(early: Array, late: Array) -> Array:
+        return share * early + (1 - share) * late
+
     estimates, healthy = _estimates(observables, log_density)
     return Samples(
         observables=observables,
         estimates=estimates,
+        averages=jax.tree.map(mean, first.averages, then.averages),
         log_density=log_density,
         virial=virial,
-        acceptance_rate=share * first.acceptance_rate + (1 - share) * then.acceptance_rate,
+        acceptance_rate=mean(first.acceptance_rate, then.acceptance_rate),
         step_size=then.step_size,
         variance_inflation=then.variance_inflation,
         position=then.position,

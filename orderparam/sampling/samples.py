@@ -16,6 +16,8 @@ class Samples(eqx.Module):
     observables:        what `observe` returned at each draw, every array with leading axes (chain,
                         draw).
     estimates:          the same pytree with an `Estimate` in place of each array.
+    averages:           mean over the draws of each chain of what `average` returned, every array
+                        with the leading axis (chain).
     log_density:        -U at each draw.
     virial:             (u . grad U)/(number of parameters) at each draw. Its equilibrium average is
                         1 whatever U is. In an unadjusted Langevin run it is
@@ -36,6 +38,7 @@ class Samples(eqx.Module):
 
     observables: PyTree
     estimates: PyTree
+    averages: PyTree
     log_density: Float[Array, "chain draw"]
     virial: Float[Array, "chain draw"]
     acceptance_rate: Float[Array, "chain"]

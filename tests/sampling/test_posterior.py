@@ -377,7 +377,7 @@ def test_a_step_size_must_be_positive(step_size):
 
 def test_a_run_is_doubled_until_it_has_converged_and_its_first_draws_stay():
     key = jax.random.key(3)
-    options = {"method": "mala", "observe": gaussian_observables}
+    options = {"method": "mala", "observe": gaussian_observables, "average": gaussian_observables}
 
     def go_on(done, key, draws):
         return sample(
@@ -399,6 +399,8 @@ def test_a_run_is_doubled_until_it_has_converged_and_its_first_draws_stay():
     assert mode.shape == (4, 64, 3)
     np.testing.assert_allclose(longer.mean["amplitude"], mode.mean(axis=(0, 1)), rtol=1e-12)
     assert not np.array_equal(mode[:, 16:32], mode[:, 32:48])
+    averages = longer.averages["amplitude"]
+    np.testing.assert_allclose(averages, mode.mean(axis=1), rtol=1e-12)
     # a rule of the diagnostics ends the run as soon as it is met
     enough = lengthened(9, lambda run: run.converged)
     assert enough.converged

@@ -73,8 +73,8 @@ def run(
 ) -> Samples:
     """Markov chains on the posterior from given positions.
 
-    Observables are `overlaps` with the rows of `truth`, `gibbs_error`, `quadratic` and
-    `prediction`.
+    Observables are `overlaps` with the rows of `truth`, `gibbs_error` and `quadratic`; averages are
+    the predictions at the first test points.
 
     Args:
         warmup, draws, thin, leapfrog_steps: lengths of the chains, as in
@@ -94,6 +94,7 @@ def run(
         method="hmc",
         scale=jnp.broadcast_to(1 / jnp.sqrt(1 + stiffness)[:, None], truth.shape),
         observe=Partial(_observe, activation, shared, truth, data.test_inputs, data.test_labels),
+        average=Partial(_predict, activation, shared, data.test_inputs[:PREDICTED]),
         thin=thin,
         leapfrog_steps=leapfrog_steps,
     )
@@ -188,13 +189,21 @@ def _observe(
         "gibbs_error": jnp.mean((prediction - labels) ** 2),
         # tr (S - E S)(S^0 - E S) / d
         "quadratic": readout @ overlaps**2 @ readout - jnp.sum(readout) ** 2 / dim,
-        "prediction": prediction[:PREDICTED],
     }
+
+
+def _predict(
+    activation: Activation,
+    shared: Known,
+    inputs: Array,
+    weights: Float[Array, "feature input"],
+) -> Float[Array, "test"]:
+    return output(activation, *shared, weights, inputs)
 
 
 def mean_prediction_error(samples: Samples, data: TeacherData) -> Float[Array, ""]:
     """The error (<f_W> - f^0)^2, with <f_W> the average over all draws of all chains."""
-    mean = jnp.mean(samples.observables["prediction"], axis=(0, 1))
+    mean = jnp.mean(samples.averages, axis=0)
     return jnp.mean((mean - data.test_labels[:PREDICTED]) ** 2)
 
 

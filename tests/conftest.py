@@ -29,10 +29,10 @@ settings.load_profile("same")
 SLOW_SECONDS = 1800
 
 
-# Tests that take more than some two and a half seconds of processor time where nothing is
-# compiled yet, by the start of their names: `pytest --costs FILE` with an empty folder as
-# ORDERPARAM_CACHE measures them, also beside other work. The parameters of a test go together,
-# because they share programs.
+# Tests that take more than some two seconds of processor time where nothing is compiled yet, by the
+# start of their names: `pytest --costs FILE` with an empty folder as ORDERPARAM_CACHE measures
+# them, also beside other work. The parameters of a test go together, because they share programs;
+# the examples of docstrings do not.
 LONG = tuple((Path(__file__).parent / "long.txt").read_text(encoding="utf-8").splitlines())
 
 

@@ -75,10 +75,12 @@ def one_unit(saturation: float) -> dict[int, float]:
         {weight_variance}; each run samples them at $n/d$ = {ratios}, with a power law of the share
         not learned between them. Fixed kernel: regression with the kernel of infinite width at
         $n/d^3$ = {kernel_ratios}, with exact averages over inputs; its theory has all
-        eigenfunctions of this kernel, and its exponent approaches 3 slowly. Theories are averaged
-        over data, with the effective ridge. Exponents: fits to the marks with 95 % intervals, in
-        brackets those of the theory at the same $d$. A run also counts as not converged where the
-        power law puts $n$ more than a factor 2 outside the measured numbers.
+        eigenfunctions of this kernel, and its exponent approaches 3 slowly. Relu units are not
+        shown: relu$(z) = z/2 + |z|/2$, so that without a bias the odd part of their output is
+        linear, whatever the number of examples. Theories are averaged over data, with the effective
+        ridge. Exponents: fits to the marks with 95 % intervals, in brackets those of the theory at
+        the same $d$. A run also counts as not converged where the power law puts $n$ more than a
+        factor 2 outside the measured numbers.
     """,
     seconds=(90, 4800),
     observables=("examples",),

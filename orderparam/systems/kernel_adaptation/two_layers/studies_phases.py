@@ -9,8 +9,9 @@ import xarray as xr
 from jaxtyping import PRNGKeyArray
 
 from orderparam.analysis.phases.study import diagram_curve, phases_panel
-from orderparam.comparison import Curve, between, study
+from orderparam.comparison import Comparison, Curve, between, study
 from orderparam.plotting import Freehand, Panel, horizontal
+from orderparam.plotting.style import COLOURS
 from orderparam.systems.kernel_adaptation.network import hermite_target
 from orderparam.systems.kernel_adaptation.two_layers.experiment import (
     SampledTwoLayerNetwork,
@@ -24,7 +25,11 @@ from orderparam.systems.kernel_adaptation.two_layers.phase_map import (
     draw_phases,
     draw_shares,
 )
-from orderparam.systems.kernel_adaptation.two_layers.shares import share_free_energy
+from orderparam.systems.kernel_adaptation.two_layers.shares import (
+    METASTABLE,
+    share_free_energy,
+    unspecialised_network,
+)
 from orderparam.systems.kernel_adaptation.two_layers.studies import GAUSSIAN
 from orderparam.systems.kernel_adaptation.two_layers.theory import adapted_weights
 
@@ -249,6 +254,22 @@ def _other_minimum(data: xr.Dataset) -> xr.DataArray:
     return (data["spread"] > 6) & (data.attrs["label"] == GAUSSIAN)
 
 
+def draw_barrier(axes: Any, comparison: Comparison) -> None:
+    """The barrier of one neuron in a network that has not specialised, as far as this network is
+    metastable, for every number of examples."""
+    (data,) = (one for one in comparison.theories().values() if "escape" in one)
+    temperature = data["temperature"].values
+    for number, n in enumerate(data["n_train"].values):
+        at = data.sel(n_train=n)
+        metastable = at["state"].values.ravel() == METASTABLE
+        barrier = at["escape"].values.ravel()[metastable]
+        axes.plot(temperature[metastable], barrier, color=COLOURS[number])
+        if metastable.any() and not metastable.all():
+            axes.plot(temperature[metastable][-1], barrier[-1], "o", color=COLOURS[number])
+    axes.set(xscale="log", xlabel="temperature $T$", ylabel="barrier of one neuron / $T$")
+    axes.set(ylim=(0, None))
+
+
 @study(
     "adaptation-plane",
     title=(
@@ -275,6 +296,7 @@ def _other_minimum(data: xr.Dataset) -> xr.DataArray:
             log="xy",
             jump=_other_minimum,
         ),
+        Freehand(draw_barrier, "network before specialisation"),
     ],
     caption=r"""
         Erf units, $d$ = {input_dim} inputs, $N$ = {width} units, $n$ examples of $y = h_3(w_*\cdot
@@ -282,8 +304,11 @@ def _other_minimum(data: xr.Dataset) -> xr.DataArray:
         are averaged over data. Spread: variance of the weights along the target, $\rho = w\cdot
         w_*$, over that of the prior, $\sigma_w^2/d$. Left: the minimum of the action of Gaussian
         weights that is the lowest; on the black line it jumps. Right: Gaussian weights (VGA,
-        dashed) jump where weights of any distribution (GMFL, solid) do not. Nothing is measured;
-        the study adaptation-hysteresis has networks at $n$ = 400.
+        dashed) jump where weights of any distribution (GMFL, solid) do not. Third panel, in the
+        colours of the second: depth of the first minimum of the density of $\rho$ below its centre,
+        for one neuron in a network none of whose neurons has specialised. Each neuron crosses it by
+        itself. Dots: the highest temperatures at which at least one neuron would (metastable line).
+        Nothing is measured; the study adaptation-hysteresis has networks at $n$ = 400.
     """,
 )
 def adaptation_plane(
@@ -314,3 +339,6 @@ def adaptation_plane(
     facets = {"part": "cut"}
     yield Curve("adapted weights (GMFL)", any_law, system, grid, facets=facets)
     yield Curve(GAUSSIAN, gaussian, system, grid, facets=facets)
+    yield Curve(
+        "before specialisation", unspecialised_network, system, grid, facets={"part": "barrier"}
+    )

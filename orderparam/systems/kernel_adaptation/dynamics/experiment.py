@@ -15,6 +15,7 @@ from orderparam.observables.dimension import participation_ratio
 from orderparam.sampling import sample
 from orderparam.systems.kernel_adaptation.dynamics.model import Classifier
 from orderparam.systems.kernel_adaptation.network import over
+from orderparam.systems.kernel_adaptation.readers import each_rank
 from orderparam.systems.kernel_adaptation.two_layers.experiment import (
     TEST_POINTS,
     TwoLayerPosterior,
@@ -238,6 +239,13 @@ class Pruned(Result):
             orthonormal directions kept.
         magnitude_accuracy: fraction of the test set classified correctly with the `rank` units of
             the largest read-out weights kept and all other units switched off.
+        kernel_accuracy: fraction of the test set classified correctly by the Gaussian process that
+            reads the leading directions.
+        learnability: mean . y / y . y at the test points of this Gaussian process.
+        fresh_learnability: the same for a Gaussian process on images that have not trained the
+            network: on as many examples as there are in the training set, or half of the test set
+            if that is less, taken from one half of the test set and tested on the other half.
+        predicted_learnability: theory of `fresh_learnability`, averaged over training sets.
         trace: fraction of the trace of the latent kernel on the kept directions.
         full_accuracy: accuracy of the whole network on the test set.
         train_accuracy: accuracy of the whole network on its training set.
@@ -253,6 +261,10 @@ class Pruned(Result):
     accuracy: Float[Array, "kept"]
     random_accuracy: Float[Array, "kept"]
     magnitude_accuracy: Float[Array, "kept"]
+    kernel_accuracy: Float[Array, "kept"]
+    learnability: Float[Array, "kept"]
+    fresh_learnability: Float[Array, "kept"]
+    predicted_learnability: Float[Array, "kept"]
     trace: Float[Array, "kept"]
     full_accuracy: Float[Array, ""]
     train_accuracy: Float[Array, ""]
@@ -284,7 +296,10 @@ def pruned_classifier(
 
     without retraining. Adam minimises the loss $|f - y|^2 \chi / (2T)$ on the whole training set,
     with weight decay towards the initial weights and a learning rate that falls to zero as a
-    cosine; the read-out starts at zero.
+    cosine; the read-out starts at zero. Beside it stands the Gaussian process that reads the same
+    directions, with the kernel $\phi^T U_k U_k^T \phi' / N$ and the `temperature`, and the theory
+    of what it learns from images that have not trained the network, which
+    `pruned_pooled_classifier` describes.
 
     Args:
         steps: number of steps of Adam. Default 1000.
@@ -292,7 +307,8 @@ def pruned_classifier(
         train_hidden: whether the hidden weights are trained. False trains the read-out alone, on
             the features of the initial random network (a fixed kernel). Default True.
 
-    Source: Seroussi, Naveh, Ringel (2023).
+    Source: Seroussi, Naveh, Ringel (2023); Canatar, Bordelon, Pehlevan (2021) for the share that is
+    learned.
 
     >>> import jax
     >>> data = Classifier(np.eye(3), np.eye(3), np.eye(3), np.eye(3), width=8)
@@ -324,6 +340,10 @@ def pruned_classifier(
         ]
         return jnp.mean(jnp.stack(kept), axis=1)
 
+    masks = (jnp.arange(width) < jnp.asarray(ranks)[:, None]).astype(float)
+    kernel_accuracy, learnability, fresh, predicted = _read(
+        system, train @ vectors, test @ vectors, masks
+    )
     fitted = jnp.argmax(train @ end.readout.T, axis=1) == jnp.argmax(system.targets, axis=1)
     hidden = [(b - a, a) for a, b in zip(start[:2], end[:2])]
     moved = jnp.sqrt(
@@ -334,6 +354,10 @@ def pruned_classifier(
         accuracy=accuracies(vectors),
         random_accuracy=accuracies(random),
         magnitude_accuracy=accuracies(largest),
+        kernel_accuracy=kernel_accuracy,
+        learnability=learnability,
+        fresh_learnability=fresh,
+        predicted_learnability=predicted,
         trace=jnp.cumsum(values)[jnp.asarray(ranks) - 1] / jnp.sum(values),
         full_accuracy=jnp.mean(jnp.argmax(test @ end.readout.T, axis=1) == labels),
         train_accuracy=jnp.mean(fitted),
@@ -341,6 +365,20 @@ def pruned_classifier(
         participation=participation_ratio(values),
         moved=moved,
         converged=gradients[1] < 1e-2 * gradients[0],
+    )
+
+
+@eqx.filter_jit
+def _read(
+    system: Classifier, train: Array, test: Array, masks: Float[Array, "kept unit"]
+) -> tuple[Array, Array, Array, Array]:
+    """See `each_rank`, for features along the eigenvectors of the latent kernel."""
+    return each_rank(
+        (train, system.targets),
+        (test, system.test_targets),
+        masks,
+        masks.shape[1] ** -0.5,
+        system.temperature,
     )
 
 

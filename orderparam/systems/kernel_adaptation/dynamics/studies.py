@@ -15,6 +15,7 @@ from orderparam.data.tasks import one_hot
 from orderparam.plotting import Freehand, Panel, vertical
 from orderparam.plotting.measured import dots, mean_and_error
 from orderparam.plotting.style import COLOURS, DASHES, GREY, ink
+from orderparam.systems.kernel_adaptation.draw_readers import draw_learnability
 from orderparam.systems.kernel_adaptation.dynamics.experiment import (
     langevin_training,
     pruned_classifier,
@@ -141,6 +142,17 @@ def draw_selections(axes: Any, comparison: Comparison) -> None:
     axes.set(xscale="log", xlabel="directions or units kept $k$", ylim=(0, 1))
 
 
+def draw_read(axes: Any, comparison: Comparison) -> None:
+    """Draws the learnability of the labels from the kept directions, for every strength of
+    adaptation."""
+    trained = next(
+        data for data in comparison.curves().values() if data.attrs["label"] == "trained"
+    )
+    rank = np.nanmax(trained["rank"].values.reshape(-1, trained.sizes["kept"]), axis=0)
+    strengths = range(trained.sizes["chi"])
+    draw_learnability(axes, rank, [(trained.isel(chi=at), COLOURS[at]) for at in strengths])
+
+
 @study(
     "grokking",
     title="A wide network fits its training set first and generalises later, as its features "
@@ -236,6 +248,7 @@ def _pruning_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
             ylim=(1e-5, 1),
             reference=[classes],
         ),
+        Freehand(draw_read, "Gaussian process on leading directions"),
     ]
 
 
@@ -247,6 +260,7 @@ def _pruning_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
     ),
     source="Seroussi, Naveh, Ringel 2023, arXiv 2112.15383; Chizat, Oyallon, Bach 2019",
     panels=_pruning_panels,
+    columns=2,
     caption=r"""
         Digits 8 x 8, {n_train} training and {n_test} test examples; two hidden layers of {width}
         relu units, one-hot targets, temperature {temperature}$/\chi$, read-out variance $1/\chi$:
@@ -254,10 +268,19 @@ def _pruning_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
         activations of the last hidden layer over training examples. It is pruned to the $k$ leading
         directions, to random ones or to the units of largest read-out, without retraining; {seeds}
         networks on one split. Blue squares and dashed: features of the start. Dotted: number of
-        classes minus one.
+        classes minus one. Lower right: share of the test labels that the Gaussian process which
+        reads the leading directions predicts; open, trained on the training set; filled, on as many
+        images that have not trained the network, from one half of the test set and tested on the
+        other; dashed, theory of the latter.
     """,
     seconds=(40, 400),
     observables=("accuracy",),
+    explained=(
+        "From two directions on the regression on images that have not trained the network is "
+        "within 1.2 % of the theory at every strength of adaptation. At chi = 100 it learns "
+        "0.852(1) of the labels from the ten leading directions and 0.902(1) from all 128; on the "
+        "training images, which the features have fitted, 0.857(1) and 0.865(1)."
+    ),
     gallery={"seeds": 16},
     full={"width": 512, "n_train": 1000, "n_test": 797, "seeds": 16, "steps": 4000},
 )

@@ -20,6 +20,7 @@ from orderparam.systems.kernel_adaptation.pooled.model import (
     read,
     trained_layers,
 )
+from orderparam.systems.kernel_adaptation.readers import each_rank
 
 RANKS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
@@ -37,6 +38,10 @@ class PrunedPooled(Result):
         kernel_accuracy: the fraction for the Gaussian process that reads the leading directions of
             the layer.
         learnability: mean . y / y . y at the test points of this Gaussian process.
+        fresh_learnability: the same for a Gaussian process on images that have not trained the
+            network: on as many examples as there are in the training set, or half of the test set
+            if that is less, taken from one half of the test set and tested on the other half.
+        predicted_learnability: theory of `fresh_learnability`, averaged over training sets.
         trace: fraction of the trace of the latent kernel on the leading directions.
         eigenvalues: eigenvalues of the latent kernel in decreasing order, divided by their sum.
         full_accuracy: accuracy of the whole network on the test set.
@@ -50,6 +55,8 @@ class PrunedPooled(Result):
     magnitude_accuracy: Float[Array, "layer kept"]
     kernel_accuracy: Float[Array, "layer kept"]
     learnability: Float[Array, "layer kept"]
+    fresh_learnability: Float[Array, "layer kept"]
+    predicted_learnability: Float[Array, "layer kept"]
     trace: Float[Array, "layer kept"]
     eigenvalues: Float[Array, "layer direction"]
     full_accuracy: Float[Array, ""]
@@ -77,13 +84,22 @@ def pruned_pooled_classifier(
     without retraining. Beside it stands the Gaussian process that reads the same directions, with
     the kernel $\langle \phi_a(x)^T U_k U_k^T \phi_a(x') \rangle / C$, the mean over pixels, and the
     `temperature`; for the last layer $\phi$ is averaged over pixels first, as the network's
-    read-out does. Training is that of `pooled_layers`.
+    read-out does. With z all kept directions at all pixels and $u_i$, $\lambda_i$ the eigenvectors
+    and eigenvalues of $E z z^T$, theory says that n images that have not trained the network teach
+    this process the share
+
+    $$ \frac{1}{E y^2} \sum_i \frac{(E\, (u_i \cdot z)\, y)^2}{\lambda_i + \kappa}, \qquad
+       n = \frac{T}{\kappa} + \sum_i \frac{\lambda_i}{\lambda_i + \kappa} $$
+
+    of the labels, with averages over the test images; the squares are corrected for the finite
+    number of images. Training is that of `pooled_layers`.
 
     Args:
         steps: number of steps of Adam. Default 500.
         learning_rate: initial learning rate. Default 0.02.
 
-    Source: Seroussi, Naveh, Ringel (2023).
+    Source: Seroussi, Naveh, Ringel (2023); Canatar, Bordelon, Pehlevan (2021) for the share that is
+    learned.
 
     >>> import jax
     >>> x = np.random.default_rng(0).normal(size=(3, 4, 4, 1))
@@ -151,36 +167,21 @@ def _pruned(
 
     if number == CONVOLUTIONS - 1:
         train, test = (part.mean(axis=(1, 2), keepdims=True) for part in (train, test))
-    kernel_accuracy, learnability = _read_by_kernel(system, train @ vectors, test @ vectors, masks)
+    kernel_accuracy, learnability, fresh, predicted = each_rank(
+        (train @ vectors, system.targets),
+        (test @ vectors, system.test_targets),
+        masks,
+        (train.shape[1] * train.shape[2] * channels) ** -0.5,
+        system.temperature,
+    )
     return {
         "accuracy": accuracies(vectors),
         "random_accuracy": accuracies(jnp.linalg.qr(draws)[0]),
         "magnitude_accuracy": accuracies(jnp.eye(channels)[:, jnp.argsort(-sizes)]),
         "kernel_accuracy": kernel_accuracy,
         "learnability": learnability,
+        "fresh_learnability": fresh,
+        "predicted_learnability": predicted,
         "trace": jnp.cumsum(values)[jnp.asarray(ranks) - 1] / jnp.sum(values),
         "eigenvalues": values / jnp.sum(values),
     }
-
-
-def _read_by_kernel(
-    system: PooledClassifier, train: Array, test: Array, masks: Float[Array, "kept channel"]
-) -> tuple[Float[Array, "kept"], Float[Array, "kept"]]:
-    """Accuracy and learnability on the test set of the Gaussian process that reads the kept
-    directions."""
-    y, y_test = system.targets, system.test_targets
-    pixels = train.shape[1] * train.shape[2]
-
-    def at(mask: Array) -> tuple[Array, Array]:
-        seen, fresh = (
-            (part * mask).reshape(part.shape[0], -1).astype(float)
-            / jnp.sqrt(pixels * mask.shape[0])
-            for part in (train, test)
-        )
-        kernel = seen @ seen.T + system.temperature * jnp.eye(seen.shape[0])
-        mean = fresh @ (seen.T @ jnp.linalg.solve(kernel, y))
-        right = jnp.argmax(mean, axis=1) == jnp.argmax(y_test, axis=1)
-        return jnp.mean(right), jnp.sum(mean * y_test) / jnp.sum(y_test**2)
-
-    accuracy, learnability = jax.lax.map(at, masks)
-    return accuracy, learnability

@@ -87,13 +87,13 @@ def _aside(p: Mapping[str, Any], part: str, step: float) -> Callable[[xr.Dataset
     caption=r"""
         Left, middle: $P = \alpha N^2$ patterns $\xi$ of $N$ spins $s$, energy $-\sum(\xi\cdot
         s)^3$, $\alpha$: load. Lines: left, Gaussian noise with its exact variance at $N$ spins;
-        middle, the retrieval state for $N\to\infty$, which ends at the largest load.
-        Right: $P$ patterns, energy $-\sum e^{{\xi\cdot s}}$; recalled: share of runs that end with
-        at most 1 % of the spins wrong. Dotted: in theory, for $N\to\infty$, every pattern is stable
-        below $\frac{{1}}{{2}}\ln 2$, and basins of attraction close at $1-\ln\cosh 1$. In a run
-        {trials} patterns are tried, and the network starts at each of them. Marks of the left panel
-        are taken after one step, others (at rest) at the end. Marks of different $N$ stand beside
-        one another.
+        middle, the retrieval state for $N\to\infty$, which ends at the largest load. Right: $P$
+        patterns, energy $-\sum e^{{\xi\cdot s}}$; recalled: share of trials that end with at most 1
+        % of the spins wrong. Dotted: in theory, for $N\to\infty$, every pattern is stable below
+        $\frac{{1}}{{2}}\ln 2$, and basins of attraction close at $1-\ln\cosh 1$. In a run {trials}
+        patterns are tried, and the network starts at each of them. Marks of the left panel are
+        taken after one step, others (at rest) at the end. Marks of different $N$ stand beside one
+        another.
     """,
 )
 def dense_memory(

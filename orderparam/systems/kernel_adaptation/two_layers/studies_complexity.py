@@ -42,8 +42,8 @@ def one_unit(saturation: float) -> dict[int, float]:
 
 @study(
     "complexity-change",
-    title="Nine tenths of a cubic part: adapting networks need examples in proportion to their "
-    "inputs, a fixed kernel far more",
+    title="Nine tenths of a cubic part: adapting networks need examples nearly in proportion to "
+    "their inputs, a fixed kernel far more",
     source="Rubin, Seroussi, Ringel 2024, arXiv 2310.03789; Rubin et al. 2025, arXiv 2502.03210",
     panels=[
         Panel(
@@ -70,7 +70,8 @@ def one_unit(saturation: float) -> dict[int, float]:
     caption=r"""
         Number $n$ of examples at which the share {threshold} of the component $h_3$ is learned,
         against the number $d$ of inputs. The target is one erf unit of $w_*\cdot x$ up to degree 7,
-        with $y_3/y_1$ = $-0.82 \times$ {saturation}. Networks have $N = {units_per_input} d$ erf
+        with the coefficients $y_3/y_1$ = $-0.82 \times$ {saturation} of the Hermite polynomials,
+        whose shares of the output are $h_1$, $h_3$. Networks have $N = {units_per_input} d$ erf
         units, temperature {temperature}, variance of $\sqrt{{N}}a$ {readout_variance}, $E|w|^2$ =
         {weight_variance}; each run samples them at $n/d$ = {ratios}, with a power law of the share
         not learned between them. Fixed kernel: regression with the kernel of infinite width at

@@ -335,10 +335,10 @@ def _aside(data: xr.Dataset) -> xr.DataArray:
         r"the $\Lambda$ modes of largest eigenvalues $\lambda_k$ are kept and the others act as a "
         r"ridge, the same for all examples (uniform) or another for each (local). Digits: even "
         r"against odd, {activation} kernel. Circle: {points} points, $\lambda_k\sim "
-        r"k^{{-{decay}}}$. Dotted lines: the numbers of modes that were measured; marks "
-        r"stand beside them. All curves use the same training sets; "
-        r"errors are taken over the whole pool. Below: error minus that of regression with all "
-        r"modes on the same training set."
+        r"k^{{-{decay}}}$. Solid lines: theory of the uniform ridge. Dotted lines: the numbers of "
+        r"modes that were measured; marks stand beside them. All curves use the same training "
+        r"sets; errors are taken over the whole pool. Below: error minus that of regression with "
+        r"all modes on the same training set."
     ),
 )
 def decimation_local_ridge(

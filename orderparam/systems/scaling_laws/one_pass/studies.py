@@ -139,6 +139,7 @@ def _edges(centres: np.ndarray, boundaries: tuple[float, ...]) -> np.ndarray:
         r"learning rate {share} / $\sum\lambda$. Lines: theory of large width, without "
         r"random numbers; grey: its lowest risk over {between} widths. Circles: drawn features, "
         r"exact mean over samples. Squares: SGD, one stream for each draw, $N$ = {sgd_width}. "
+        r"Marks are means over {seeds} draws with their standard errors. "
         r"Last: the compute at which one width takes over from the next, of drawn features over "
         r"that in theory; the colour is that of the larger width. Phases have the names of the "
         r"source."

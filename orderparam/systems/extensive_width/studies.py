@@ -280,8 +280,14 @@ def collective(
     source="Nguyen and Barbier 2026, appendix figures",
     seconds=(60, 3000),
     observables=("overlap",),
-    gallery={"warmup": 600, "draws": 400, "thin": 5, "doublings": 3},
-    full={"measured_dim": 60, "measured_width": 30, "ratios": (0.5, 1.0, 1.5, 2.0), "seeds": 8},
+    gallery={"warmup": 600, "draws": 400, "thin": 5},
+    full={
+        "measured_dim": 60,
+        "measured_width": 30,
+        "ratios": (0.5, 1.0, 1.5, 2.0),
+        "doublings": 3,
+        "seeds": 8,
+    },
     panels=lambda p: [
         Panel(
             per_square(p["input_dim"]),

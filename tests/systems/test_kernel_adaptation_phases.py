@@ -218,6 +218,6 @@ def test_densities_are_drawn_where_no_network_was_measured():
     )
     _, axes = plt.subplots()
     draw_passage(axes, comparison)
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["$n$ = 46", "$n$ = 60"]
+    assert [text.get_text() for text in axes.texts] == ["$n$ = 46", "$n$ = 60"]
     assert len(axes.containers) == 1
     plt.close("all")

@@ -35,6 +35,18 @@ def samples(low: float, high: float, count: int) -> list[float]:
     return sorted({float(round(n)) for n in np.geomspace(low, high, count)})
 
 
+def from_learned(warmup: int, draws: int, thin: int, doublings: int) -> Callable[..., Any]:
+    """Chains in which the features that are learned in theory start at the teacher."""
+    return partial(
+        posterior_hmc,
+        start="partially_informed",
+        warmup=warmup,
+        draws=draws,
+        thin=thin,
+        doublings=doublings,
+    )
+
+
 def per_ratio(ratios: Iterable[float], input_dim: float) -> list[float]:
     """Whole numbers of samples at given n / d^2."""
     return [float(round(ratio * input_dim**2)) for ratio in ratios]
@@ -340,14 +352,7 @@ def readout_laws(
     seeds: int = 4,
 ) -> Iterator[Curve]:
     """warmup, draws, thin, doublings: lengths of the chains."""
-    chains = partial(
-        posterior_hmc,
-        start="partially_informed",
-        warmup=warmup,
-        draws=draws,
-        thin=thin,
-        doublings=doublings,
-    )
+    chains = from_learned(warmup, draws, thin, doublings)
     all_ratios = {"n_train": samples(0.05 * input_dim**2, 4 * input_dim**2, points)}
     for law, teacher in _laws(input_dim, width, noise):
         facets: dict[str, Any] = {"law": law, "width": width}

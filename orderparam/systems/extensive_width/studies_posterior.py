@@ -25,6 +25,7 @@ from orderparam.systems.extensive_width.posterior import posterior_hmc, quadrati
 from orderparam.systems.extensive_width.quadratic import quadratic_bayes_optimal
 from orderparam.systems.extensive_width.studies import (
     FINITE_DIMENSION,
+    from_learned,
     learned,
     per_ratio,
     samples,
@@ -297,14 +298,7 @@ def effective_model(
     """warmup, draws, thin, doublings: lengths of the chains."""
     teacher = HierarchicalTeacher(input_dim, width, decay, noise, round(ratio * input_dim**2))
     resolved = max(1.0, float(bayes_optimal(teacher).effective_width))
-    hmc = partial(
-        posterior_hmc,
-        start="partially_informed",
-        warmup=warmup,
-        draws=draws,
-        thin=thin,
-        doublings=doublings,
-    )
+    hmc = from_learned(warmup, draws, thin, doublings)
     for model, kept in (("whole model", float(width)), ("effective model", resolved)):
         student, over = WidthLimitedStudent(teacher, kept), {"width": [kept]}
         yield Curve("theory", compressed, student, over, facets={"model": model})

@@ -14,8 +14,7 @@ from orderparam.plotting.style import COLOURS
 from orderparam.systems.extensive_width.experiment import adam_at_effective_width, adam_student
 from orderparam.systems.extensive_width.limits import steep_hierarchy
 from orderparam.systems.extensive_width.model import HierarchicalTeacher, WidthLimitedStudent
-from orderparam.systems.extensive_width.posterior import posterior_hmc
-from orderparam.systems.extensive_width.studies import per_ratio, samples
+from orderparam.systems.extensive_width.studies import from_learned, per_ratio, samples
 from orderparam.systems.extensive_width.theory import bayes_optimal, compressed
 
 SOURCE = "Nguyen and Barbier 2026"
@@ -198,14 +197,7 @@ def bayes_error_collapse(
     )
     ns = {"teacher.n_train": per_ratio(measured_ratios, measured_dim)}
     grid = {"teacher.n_train": list(np.geomspace(0.02, 3e3, points) * float(measured_dim) ** 2)}
-    hmc = partial(
-        posterior_hmc,
-        start="partially_informed",
-        warmup=warmup,
-        draws=draws,
-        thin=thin,
-        doublings=doublings,
-    )
+    hmc = from_learned(warmup, draws, thin, doublings)
     adam = partial(adam_at_effective_width, epochs=epochs)
     facets = {"decay": measured_decay, "input_dim": measured_dim}
     yield Curve("theory", compressed, measured, grid, facets=facets)

@@ -215,8 +215,11 @@ def doubled(
 
     go_on:     the run, a key and a number of draws -> that many further draws of every chain, from
                `done.position` at `done.step_size` and without warm-up.
-    doublings: at most; 0 leaves every run as it is.
+    key:       every continuation has a key of its own, folded in from this one.
+    doublings: how many times at most; 0 leaves every run as it is.
     converged: whether a run is long enough.
+
+    Raises `ValueError` where `doublings` is not an integer or is negative.
     """
     check_integer("doublings", doublings, 0)
     for number in range(doublings):

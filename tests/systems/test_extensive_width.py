@@ -392,6 +392,25 @@ def test_refusals():
         posterior_hmc(CUBIC, jax.random.key(0), start="informd")
 
 
+def test_a_posterior_goes_on_until_its_error_has_converged():
+    teacher = HierarchicalTeacher(6, 2, 1.0, 0.1, n_train=40)
+
+    def after(doublings, draws):
+        lengths = {"chains": 2, "warmup": 20, "draws": draws, "doublings": doublings}
+        return posterior_hmc(teacher, jax.random.key(0), **lengths)
+
+    once, longer = after(0, 32), after(4, 32)
+    assert not once.converged
+    assert longer.converged
+    assert longer.effective_samples >= 100
+    # a run that has converged is left as it is
+    enough = after(0, 256)
+    assert enough.converged
+    assert jax.tree.all(jax.tree.map(np.array_equal, enough, after(3, 256)))
+    with pytest.raises(ValueError, match="doublings = -1: must be an integer >= 0"):
+        after(-1, 32)
+
+
 @pytest.mark.parametrize("n_train", [800 * 10 ** (k / 149) for k in (20, 37, 38, 59)] + [2000.0])
 def test_the_informed_state_is_the_solution_of_the_highest_level(n_train):
     """At n = 1417.138 (k = 37) a solution was missed that begins right at the level at which its

@@ -109,7 +109,7 @@ def draw_runs(axes: Any, comparison: Comparison) -> None:
         "specialisation and reaches no fixed point: 6 and 8 of 16 runs at n/d = 2.2 and 2.5 with "
         "Gaussian weights, 4 and 2 at 1.7 and 1.9 with binary weights. One of them was run for "
         "6000 iterations, with and without damping, and did not converge. The share does not fall "
-        "from 500 to 1000 inputs (22 and 20 of 176). The figure shows all runs."
+        "from 500 to 1000 inputs (21 and 20 of 176). The figure shows all runs."
     ),
 )
 def committee_specialisation(

@@ -262,8 +262,8 @@ def _look(model: str) -> dict[str, Any]:
         "Fits to lengths of 16 to 128 with the leading correction give, for the Ising model, next "
         "neighbours and the scalar field, eta = 0.251(4), 0.253(9), 0.247(8) (exact 0.25), 2 - eta "
         "= 1.748(7), 1.751(12), 1.748(20) and 1/nu = 0.99(3), 0.973(26), 1.04(5) (exact 1; 95 % "
-        "intervals). One of the nine, 1/nu of next neighbours, is off by 2.1 standard errors. The "
-        "11 of 1,200 runs did not converge and are in no fit. The "
+        "intervals). One of the nine, 1/nu of next neighbours, is off by 2.1 standard errors. "
+        "Eleven of 1,200 runs did not converge and are in no fit. The "
         "control has eta = 0.262(7) and 1/nu = 1.24(4) (exact 0.267 and 1.2), without its "
         "correction, which falls only as L^(-4/5). From one length to the next, eta of the scalar "
         "field falls from 0.326(8) to 0.254(5) (standard errors). The collapse matches position "
@@ -277,14 +277,14 @@ def _look(model: str) -> dict[str, Any]:
         as a control (grey) the three-state Potts model. $K$: coupling (of the field: minus its
         mass), $K_c$: its critical value, $m$: magnetisation, $U = 1 - \langle m^4\rangle/3\langle
         m^2\rangle^2$. The first three are evaluated where $U$ has its universal value (line), the
-        control at its critical coupling. Left: the larger the mark of a model, the larger $L$.
-        The smallest scalar fields still lie beside the line of the Ising class. Solid lines: the
-        Ising class; dashed lines: the Potts model. Middle: $\eta$ from two
-        neighbouring lengths; the marks of one pair stand beside one another. Right: exponents of
-        $\langle m^2\rangle \sim L^{{-\eta}}$, of the structure factor at $2\pi/L$ and of $dU/dK$
-        with 95 % intervals, fitted to the lengths {lengths} (control: {control_lengths}); four
-        lengths are fitted with the leading correction, $1 + b L^{{-7/4}}$ (Potts: $L^{{-4/5}}$).
-        Each of {seeds} runs has {replicas} replicas of {sweeps} sweeps (control: {control_sweeps}).
+        control at its critical coupling. Left: the larger the mark of a model, the larger $L$. The
+        smallest scalar fields still lie beside the line of the Ising class. Solid lines: the Ising
+        class; dashed lines: the Potts model. Middle: $\eta$ from two neighbouring lengths; the
+        marks of one pair stand beside one another. Right: exponents of $\langle m^2\rangle \sim
+        L^{{-\eta}}$, of the structure factor at $2\pi/L$ and of $dU/dK$ with 95 % intervals, fitted
+        to the lengths {lengths} (control: {control_lengths}); four lengths are fitted with the
+        leading correction, $1 + b L^{{-7/4}}$ (Potts: $L^{{-4/5}}$). Each of {seeds} runs has
+        {replicas} replicas of {sweeps} sweeps (control: {control_sweeps}).
     """,
 )
 def universality(

@@ -29,7 +29,7 @@ from orderparam.running.sweep import sweep
 
 DIGITS = 4
 # of a thumbnail: its longer side in pixels, and how well it is kept (all together some 200 KB)
-SIDE, QUALITY = 160, 32
+SIDE, QUALITY = 160, 15
 
 
 def rounded(values):

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 
 from orderparam.plotting.text import number
-from orderparam.running.status import UNCONVERGED
+from orderparam.running.status import DONE, UNCONVERGED
 
 
 class _Plain(string.Formatter):
@@ -34,12 +34,23 @@ def _unconverged(status: np.ndarray) -> int:
     return int(np.sum(status == UNCONVERGED))
 
 
+def _runs_of_means(data: xr.Dataset) -> set[int]:
+    """The numbers of runs in the means of one experiment, without those that failed or did not
+    converge."""
+    if "seed" not in data.dims:
+        return set()
+    if "status" not in data:
+        return {data.sizes["seed"]}
+    counted = (data["status"] == DONE).sum("seed")
+    return {int(number) for number in counted.values.ravel() if number}
+
+
 def marks_sentence(drawn: Mapping[str, xr.Dataset]) -> str:
     """The sentence on the meaning of lines, marks, bars and grey curves of a figure."""
     theories = [data for data in drawn.values() if data.attrs["kind"] == "theory"]
     measured = [data for data in drawn.values() if data.attrs["kind"] == "experiment"]
     sentences = ["Lines: theory."] if any(not data.attrs["baseline"] for data in theories) else []
-    runs = sorted({data.sizes["seed"] for data in measured if "seed" in data.dims})
+    runs = sorted(set().union(*map(_runs_of_means, measured)))
     if runs and runs[-1] > 1:
         count = f"{runs[0]} to {runs[-1]}" if len(runs) > 1 else str(runs[0])
         sentences.append(f"Marks: means of {count} runs, bars: standard errors.")

@@ -212,6 +212,7 @@ def test_what_did_not_converge_is_left_out_of_a_line_and_of_a_mean_and_drawn_ope
     np.testing.assert_allclose(means[2], error.isel(n_train=2)[1:].mean())
     assert "not converged" in [text.get_text() for text in figure.legends[0].get_texts()]
     caption = figure.texts[-1].get_text().replace("\n", " ")
+    assert "means of 3 to 4 runs" in caption
     assert f"the 1 of {measured['status'].size} runs that did not converge" in caption
 
 

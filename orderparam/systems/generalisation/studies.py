@@ -98,9 +98,12 @@ _RUNS = {
     caption=r"""
         Left: a perceptron in $d$ = {input_dim} dimensions with $n = \alpha d$ examples, {data_sets}
         data sets in a run; all students except Hebb's have no training error. Bounds (dashed) hold
-        for any student with probability 0.95. Dotted: error of guessing. Right: a network with two
-        hidden layers of {width} units that plain SGD trains on {data} until no training example is
-        wrong; dash-dotted: square root of the number of weights per example.
+        for any student with probability $1 - \delta$ = 0.95: $\frac2n\log_2\frac{{2
+        G(2n)}}{{\delta}}$ with the number $G(m)$ of ways to label $m$ points (growth function), and
+        $\sqrt{{[d(\ln(2n/d) + 1) + \ln(4/\delta)]/n}}$ (dimension). Dotted: error of
+        guessing. Right: a network with two hidden layers of {width} units that plain SGD trains on
+        {data} until no training example is wrong; dash-dotted: square root of the number of weights
+        per example.
     """,
     explained=(
         "The theory holds for many dimensions. In 50 dimensions the worst student that the search "

@@ -180,7 +180,8 @@ ANGLE = (r"angle $\theta/\pi$", lambda data: data["angle"] / np.pi)
         uniform, $w_{{ci}}$ in $[-1/\sqrt{{2}}, 1/\sqrt{{2}}]$ and $a_c$ in $[-1/\sqrt{{N}},
         1/\sqrt{{N}}]$, or Gaussian with the same variances. Top row: one network of each width with
         uniform weights, on one colour scale (right), with lines of equal $z$. The density, of
-        uniform weights, is divided by 8 from one width to the next. The kurtosis, at the two inputs
+        uniform weights, is divided by 8 from one width to the next; dashes in its colour: to first
+        order in 1/N; thin grey dashes: Gaussian process. The kurtosis, at the two inputs
         that are written at its lines, is measured on {networks} networks for each seed, or on
         {hidden_layers} hidden layers for each seed with an exact average over the read-out. The
         kernel at $x$ = (1, 0.5) is the same at every width.

@@ -156,8 +156,8 @@ def _erf_panels(p: Mapping[str, Any]) -> list[Panel]:
 @study(
     "patches-erf",
     title=(
-        "An erf network of more patches needs more examples for the linear part; the kernel of ten "
-        "adapts less than that of one at 25 examples, those of five and ten more at 60"
+        "An erf network of more patches needs more examples for the linear part; with ten its "
+        "kernel adapts less than with one at 25 examples, and more at 60"
     ),
     source=_SOURCE,
     panels=_erf_panels,

@@ -116,8 +116,10 @@ def draw_temperatures(axes: Any, comparison: Comparison) -> None:
         $\lambda_k$ and coefficients $y_k$ of the target with $\lambda_k = y_k^2 = k^{{-2}}$; $P$
         examples, temperature $T$. Two losses have the terms $0.1\, d^4$ and $0.1\, d^6$ in addition
         to $d^2$. The first term of $2\, \ln\, 2\cosh\, d$ beyond the square is quartic; Huber's
-        loss has no such term. The change by a quartic term falls as $(P/T)^{{-1/2}}$ in the limit,
-        that by a term of sixth order as $(P/T)^{{-1}}$. Middle: $T$ = {temperatures[1]:g}.
+        loss, linear for $|d|$ > 1, has no such term. The dimension of a term is the power
+        of $P/T$ with which the change that it causes falls. The change by a quartic term falls as
+        $(P/T)^{{-1/2}}$ in the limit, that by a term of sixth order as $(P/T)^{{-1}}$. Middle: $T$
+        = {temperatures[1]:g}.
     """,
 )
 def loss_dimensions(

@@ -52,8 +52,10 @@ def _transition(states: int, degree: int) -> float:
     caption="The Potts model with $q$ states. Each run draws a new graph of {sites} sites with "
     "{degree} neighbours each, and simulates {replicas} replicas for {sweeps} sweeps from the "
     "ordered state. Dotted: both phases have equal free energies, at a transition of first order "
-    "if $q$ > 2; the ordered state is metastable from there to the end of its line. In the "
-    "disordered phase $\\langle|m|\\rangle$ is of order $1/\\sqrt{{N}}$ at $N$ sites.",
+    "if $q$ > 2; the ordered state is metastable from there to the end of its line. Above that "
+    "end the iteration that starts from order reaches the disordered state, on which the blue line "
+    "goes on. In the disordered phase $\\langle|m|\\rangle$ is of order $1/\\sqrt{{N}}$ at $N$ "
+    "sites.",
     explained=(
         "The cavity method describes infinite graphs. With N sites the energy of the disordered "
         "phase differs from its value there by a constant over N (measured for 250 to 4000 "

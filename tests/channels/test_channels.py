@@ -18,25 +18,28 @@ from orderparam.channels import (
 )
 from orderparam.channels.base import Likelihood
 
+# made in the tests, and not by every worker that imports this file
 LIKELIHOODS = {
-    "sign": SignLabels(),
-    "flipped sign": SignLabels(0.1),
-    "probit": ProbitLabels(0.05, 0.5),
-    "logistic": LogisticLabels(2.0),
-    "abs": RealLabels("abs"),
-    "noisy abs": RealLabels("abs", 0.3),
-    "relu": RealLabels("relu"),
-    "noisy leaky relu": RealLabels("leaky_relu(0.2)", 0.1),
-    "linear": RealLabels("linear", 0.2),
-    "tanh": RealLabels("tanh", 0.2),
-    "own": DensityLabels(lambda y, z: -jnp.abs(y - z), [-1.0, 0.0, 2.0], places=(-1.0, 0.0, 2.0)),
+    "sign": lambda: SignLabels(),
+    "flipped sign": lambda: SignLabels(0.1),
+    "probit": lambda: ProbitLabels(0.05, 0.5),
+    "logistic": lambda: LogisticLabels(2.0),
+    "abs": lambda: RealLabels("abs"),
+    "noisy abs": lambda: RealLabels("abs", 0.3),
+    "relu": lambda: RealLabels("relu"),
+    "noisy leaky relu": lambda: RealLabels("leaky_relu(0.2)", 0.1),
+    "linear": lambda: RealLabels("linear", 0.2),
+    "tanh": lambda: RealLabels("tanh", 0.2),
+    "own": lambda: DensityLabels(
+        lambda y, z: -jnp.abs(y - z), [-1.0, 0.0, 2.0], places=(-1.0, 0.0, 2.0)
+    ),
 }
 LABELS = {"own": (-1.0, 0.0, 2.0), "abs": (0.3, 2.5)}
 
 
 @pytest.mark.parametrize("name", LIKELIHOODS)
 def test_denoisers_are_derivatives_of_the_evidence(name):
-    law = LIKELIHOODS[name]
+    law = LIKELIHOODS[name]()
     labels = LABELS.get(name, (-1.0, 1.0) if law.binary else (0.4, 1.9))
     cases = jnp.asarray(
         [(y, w, v) for y in labels for w, v in ((0.3, 0.6), (-1.7, 0.05), (2.0, 3.0))]
@@ -62,7 +65,7 @@ def test_denoisers_are_derivatives_of_the_evidence(name):
 def test_labels_and_their_evidence_belong_together(name):
     """The weights of labels add up to one, and E y, E y^2 are those of `moments`; so are the
     draws."""
-    law, field, variance = LIKELIHOODS[name], 0.4, 0.7
+    law, field, variance = LIKELIHOODS[name](), 0.4, 0.7
     y, weight = law.label_rule(jnp.asarray(field), jnp.asarray(variance))
     np.testing.assert_allclose(jnp.sum(weight), 1.0, rtol=1e-10)
     moments = law.moments(jnp.asarray(field), jnp.asarray(variance))
@@ -78,7 +81,7 @@ def test_labels_and_their_evidence_belong_together(name):
 @pytest.mark.parametrize("name", LIKELIHOODS)
 def test_information_is_minus_the_mean_slope(name):
     """E g^2 = -E dg/dw, with the average over labels done by drawing them."""
-    law, q, variance = LIKELIHOODS[name], 0.5, 0.5
+    law, q, variance = LIKELIHOODS[name](), 0.5, 0.5
     # there every label is an integral of its own
     count = 20_000 if name in ("tanh", "own") else 400_000
     w, x = (
@@ -118,7 +121,7 @@ def test_information_of_signs_agrees_with_adaptive_quadrature():
 
 def test_closed_evidence_of_a_kinked_link_agrees_with_quadrature():
     for slopes, name in (((1.0, -1.0), "noisy abs"), ((1.0, 0.2), "noisy leaky relu")):
-        law = LIKELIHOODS[name]
+        law = LIKELIHOODS[name]()
         for label, field, variance in ((0.3, 0.2, 0.5), (-0.4, 0.9, 1.4), (1.5, -1.0, 0.7)):
             noise = float(law.noise)
 
@@ -145,13 +148,13 @@ def test_information_of_a_magnitude_by_two_integrals():
 
 
 def test_linear_labels_tell_what_a_measurement_tells():
-    found = LIKELIHOODS["linear"].averages(jnp.asarray([0.3, 1 - 1e-6]), jnp.asarray([0.7, 1e-6]))
+    found = LIKELIHOODS["linear"]().averages(jnp.asarray([0.3, 1 - 1e-6]), jnp.asarray([0.7, 1e-6]))
     np.testing.assert_allclose(found.information, 1 / (np.asarray([0.7, 1e-6]) + 0.2), rtol=1e-10)
 
 
 def test_a_person_s_own_law_is_the_one_it_names():
     own = DensityLabels(lambda y, z: -jax.nn.softplus(-2 * y * z), [-1.0, 1.0])
-    first, second = own.averages(0.4, 0.6), LIKELIHOODS["logistic"].averages(0.4, 0.6)
+    first, second = own.averages(0.4, 0.6), LIKELIHOODS["logistic"]().averages(0.4, 0.6)
     np.testing.assert_allclose(
         [first.information, first.free_entropy],
         [second.information, second.free_entropy],

@@ -1,7 +1,6 @@
 """The exact posterior of a linear read-out is Gaussian-process regression with the kernel Phi
 Phi^T."""
 
-import jax
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
@@ -9,9 +8,8 @@ from scipy.stats import multivariate_normal
 from orderparam.kernels import gp_posterior
 from orderparam.kernels.readout import condition_readout
 
-PHI = jax.random.normal(jax.random.key(0), (6, 9))
-TEST = jax.random.normal(jax.random.key(1), (4, 9))
-Y = jax.random.normal(jax.random.key(2), (6, 2))
+_RNG = np.random.default_rng(0)
+PHI, TEST, Y = (_RNG.standard_normal(shape) for shape in ((6, 9), (4, 9), (6, 2)))
 
 
 def test_it_is_regression_with_the_kernel_of_the_features():

@@ -89,8 +89,9 @@ def test_the_stability_of_one_draw(rate, noise, growth, step):
     assert rate / 2 * np.sum(s / (1 - 2 * rate * s)) == pytest.approx(
         noise, abs=6e-7 if noise < 1 else 6e-4
     )
-    late = _mean_risk(s, best, irreducible, rate, 3.0, step + jnp.arange(3.0))
-    assert float((late[2] - late[1]) / (late[1] - late[0])) == pytest.approx(
+    # risks of neighbouring steps agree in ten digits, so that rounding would decide
+    late = _mean_risk(s, best, irreducible, rate, 3.0, step + 100 * jnp.arange(3.0))
+    assert float((late[2] - late[1]) / (late[1] - late[0])) ** 0.01 == pytest.approx(
         growth, abs=6e-7 if noise < 1 else 6e-5
     )
 

@@ -26,10 +26,8 @@ from orderparam.networks import (
 )
 
 KEY = jax.random.key(0)
-# every worker imports this file: nothing is compiled for what NumPy draws
-_RNG = np.random.default_rng(1)
-IMAGES = jnp.asarray(_RNG.standard_normal((3, 5, 4, 2)))
-SIGNALS = jnp.asarray(_RNG.standard_normal((3, 6, 2)))
+IMAGES = jax.random.normal(jax.random.key(1), (3, 5, 4, 2))
+SIGNALS = jax.random.normal(jax.random.key(2), (3, 6, 2))
 
 
 @pytest.mark.parametrize(

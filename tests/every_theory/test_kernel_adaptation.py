@@ -34,6 +34,7 @@ FEWER = {
     "adapted_weights": 50,
     "share_free_energy": 5,
     "unspecialised_network": 5,
+    "escape_time": 5,
     "examples_needed": 5,
     "patch_examples_needed": 5,
 } | dict.fromkeys(PARTICLES, 4)
@@ -53,6 +54,6 @@ globals().update(
         fewer=FEWER,
         options=dict.fromkeys(PARTICLES, LENGTHS),
         sloping=SLOPING,
-        infinite=("border", "escape", "log_odds"),
+        infinite=("border", "escape", "log_odds", "barrier", "crossed", "time", "kramers_time"),
     )
 )

@@ -41,6 +41,11 @@ if TYPE_CHECKING:
         deep_gaussian_layers,
         deep_gaussian_process,
     )
+    from orderparam.systems.kernel_adaptation.dynamics.escape import (
+        Escapes,
+        escaping_network,
+        escaping_neurons,
+    )
     from orderparam.systems.kernel_adaptation.dynamics.experiment import (
         Pruned,
         TrainedNetwork,
@@ -94,6 +99,7 @@ if TYPE_CHECKING:
     from orderparam.systems.kernel_adaptation.two_layers.all_modes import (
         gaussian_process_all_modes,
     )
+    from orderparam.systems.kernel_adaptation.two_layers.escape import EscapeTime, escape_time
     from orderparam.systems.kernel_adaptation.two_layers.examples_needed import (
         ExamplesNeeded,
         MeasuredExamplesNeeded,

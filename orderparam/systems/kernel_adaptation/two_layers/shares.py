@@ -1,7 +1,7 @@
 """The free energy of a network as a function of the share of its neurons that have specialised."""
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -20,7 +20,7 @@ from orderparam.systems.kernel_adaptation.two_layers.model import (
     TwoLayerNetwork,
 )
 from orderparam.systems.kernel_adaptation.two_layers.theory import minimal_tau
-from orderparam.systems.kernel_adaptation.weights import Plane, Tau
+from orderparam.systems.kernel_adaptation.weights import Plane, PlaneDensity, Tau
 
 # A share c of the N neurons is held at |rho| > border and the others at |rho| < border. With Z_out
 # and Z_in the averages over the prior on the two sides,
@@ -197,7 +197,7 @@ def _with_measure(plane: Plane, log_measure: Float[Array, "node"]) -> Plane:
 
 STABLE, METASTABLE, UNSTABLE = 0, 1, 2
 _ROUNDS = 10  # number of rounds in which border and field are updated in turn
-_SETTLED = 0.03  # relative change of the border in the last round; one node is 0.01 to 0.02
+SETTLED = 0.03  # relative change of the border in the last round; one node is 0.01 to 0.02
 
 
 class UnspecialisedNetwork(Result):
@@ -229,19 +229,59 @@ class UnspecialisedNetwork(Result):
     converged: Bool[Array, ""]
 
 
-def _first_minimum(
+def first_minimum(
     rho: Float[Array, "node"], log_density: Float[Array, "node"]
 ) -> tuple[Array, Array, Array]:
-    """Position of the first minimum of a density from the centre, its depth below the centre, and
-    whether the centre is a maximum; infinite where there is none."""
+    """Position of the first minimum of a density beyond the centre, its depth below the maximum
+    before it, and whether the centre is this maximum; infinite where there is none."""
     centred = log_density[0] >= log_density[1]
     here, after = log_density[1:-1], log_density[2:]
     dips = (here <= log_density[:-2]) & (here < after)
     first = 1 + jnp.argmax(dips)
     found = jnp.any(dips)
     border = jnp.where(found, rho[first], jnp.inf)
-    depth = jnp.where(found, log_density[0] - log_density[first], jnp.inf)
-    return jnp.where(centred, border, 0.0), jnp.where(centred, depth, 0.0), centred
+    before = jnp.arange(rho.shape[0]) < first
+    highest = jnp.max(jnp.where(before, log_density, -jnp.inf))
+    depth = jnp.where(found, highest - log_density[first], jnp.inf)
+    return border, depth, centred
+
+
+class HeldNetwork(NamedTuple):
+    """A network all of whose neurons are held at |rho| < border.
+
+    `rule` is the quadrature rule of these neurons, `tau` the residual that they leave, `free` the
+    density of a free neuron in its field, and `before` the border of the round before.
+    """
+
+    rule: Plane
+    tau: Tau
+    free: PlaneDensity
+    border: Float[Array, ""]
+    before: Float[Array, ""]
+
+
+def held_network(layer: HiddenLayer, lam: Array) -> HeldNetwork:
+    """The network that is held at |rho| < b, with b the first minimum of the density of a free
+    neuron in its field, found from the centre outwards."""
+    free = Plane.of(layer)
+
+    def held(border: Array, near: Tau) -> tuple[Plane, Tau]:
+        rule = Plane.of(layer, "exact", border)
+        return rule, minimal_tau(rule, lam, None, near)
+
+    def again(reached: tuple[Array, Array, Tau], _: None) -> tuple[tuple[Array, Array, Tau], None]:
+        border, _before, near = reached
+        tau = held(border, near)[1]
+        rho, log_density, _ = free.density(tau).along  # type: ignore[assignment]
+        found, _, centred = first_minimum(rho, log_density)  # type: ignore[assignment]
+        return (jnp.where(centred, found, border), border, tau), None
+
+    # The search begins with a border near the centre. With a wider border some neurons specialise,
+    # and in their field the well at the centre disappears.
+    start = 0.02 * layer.scale, layer.scale, jnp.zeros(len(layer.degrees))
+    (border, before, near), _ = jax.lax.scan(again, start, None, length=_ROUNDS)
+    rule, tau = held(border, near)
+    return HeldNetwork(rule, tau, free.density(tau), border, before)
 
 
 @theory(differentiable=False)
@@ -271,25 +311,12 @@ def unspecialised_network(system: TwoLayerNetwork | ScaledNetwork) -> Unspeciali
     (1, 3.6, 0.45)
     """
     layer = system.hidden
-    lam, free = effective(layer), Plane.of(layer)
-
-    def held(border: Array, near: Tau) -> tuple[Plane, Tau]:
-        rule = Plane.of(layer, "exact", border)
-        return rule, minimal_tau(rule, lam, None, near)
-
-    def again(reached: tuple[Array, Array, Tau], _: None) -> tuple[tuple[Array, Array, Tau], None]:
-        border, _before, near = reached
-        tau = held(border, near)[1]
-        found = _first_minimum(*free.density(tau).along[:2])[0]
-        return (jnp.where(found > 0, found, border), border, tau), None
-
-    # The search begins with a border near the centre. With a wider border some neurons specialise,
-    # and in their field the well at the centre disappears.
-    start = 0.02 * layer.scale, layer.scale, jnp.zeros(len(layer.degrees))
-    (border, before, near), _ = jax.lax.scan(again, start, None, length=_ROUNDS)
-    rule, tau = held(border, near)
-    rho, log_density, _ = free.density(tau).along
-    position, escape, centred = _first_minimum(rho, log_density)
+    lam = effective(layer)
+    held = held_network(layer, lam)
+    rule, tau, border, before = held.rule, held.tau, held.border, held.before
+    rho, log_density, _ = held.free.along
+    position, escape, centred = first_minimum(rho, log_density)
+    position, escape = (jnp.where(centred, one, 0.0) for one in (position, escape))
     log_mass = log_density + jnp.log(jnp.asarray(jnp.gradient(rho)))
     beyond, inside = (
         logsumexp(jnp.where(there, log_mass, -jnp.inf))
@@ -299,7 +326,7 @@ def unspecialised_network(system: TwoLayerNetwork | ScaledNetwork) -> Unspeciali
     several = log_odds < jnp.log(layer.width)
     density = rule.density(tau)
     missed = jnp.max(jnp.abs(density.derivatives[1] + lam * tau - layer.y)) / layer.size
-    settled = (border == before) | (jnp.abs(border - before) < _SETTLED * border)
+    settled = (border == before) | (jnp.abs(border - before) < SETTLED * border)
     residual = jnp.where(density.resolved, missed, jnp.inf)
     return UnspecialisedNetwork(
         state=jnp.where(centred, jnp.where(several, METASTABLE, STABLE), UNSTABLE),

@@ -111,7 +111,7 @@ SOURCE = "Nguyen and Barbier 2026"
     title="Features are learned one after the other, as in theory; the next feature already has an "
     "overlap of 0.07 to 0.18",
     source=SOURCE,
-    seconds=(50, 600),
+    seconds=(50, 12_000),
     observables=("overlap",),
     gallery={
         "ratios": (0.006, 0.034, 0.04, 0.068, 0.075, 0.105),

@@ -259,7 +259,7 @@ def message_passing(
     *,
     damping: float = 0.2,
     max_steps: int = 500,
-    tolerance: float = 1e-4,
+    tolerance: float = 1e-6,
 ) -> HintedOverlaps:
     r"""Overlaps that message passing reaches on one random parity with a hint.
 
@@ -272,7 +272,8 @@ def message_passing(
     Args:
         damping: share of the state that is kept in each step, from 0 to below 1; 0.2 by default.
         max_steps: largest number of iterations; 500 by default.
-        tolerance: root mean square change at which the iteration ends; 1e-4 by default.
+        tolerance: root mean square change at which the iteration ends; 1e-6 by default. At
+            1e-4 it ends up to 0.005 too early where overlaps are near 1.
 
     Raises:
         ValueError: for less than one sample, and for a damping outside of [0, 1).

@@ -253,8 +253,8 @@ def _scaled_time(words: str, horizon: float) -> tuple:
     source=f"{VEIGA}, Fig. 1",
     gallery={"seeds": 32},
     full={
-        "dims": (1_000, 10_000, 100_000),
-        "wide_dims": (256, 1296, 4096),
+        "dims": (100, 300, 1000, 3000),
+        "wide_dims": (81, 256, 625, 1296),
         "large_dims": (1e3, 1e5, 1e7, 1e9),
         "wide_large_dims": (256, 4096, 20_736, 65_536),
         "seeds": 64,

@@ -49,7 +49,7 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
         "jump; with 127, tempering at T = 0.5 leaves the metastable state slowly"
     ),
     source="Györgyi 1990; Sompolinsky, Tishby, Seung 1990; Seung, Sompolinsky, Tishby 1992",
-    seconds=(60, 1800),
+    seconds=(60, 3600),
     observables=("classification_error", "mistakes"),
     gallery={
         "sample_ratios": (0.3, 0.6, 0.9, 1.2, 1.5, 1.8, 2.1),
@@ -64,7 +64,7 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
         "counted": (11, 15, 19),
         "dims": (63, 127, 255),
         "seeds": 16,
-        "sweeps": 20_000,
+        "sweeps": 5_000,
     },
     columns=3,
     panels=lambda p: [

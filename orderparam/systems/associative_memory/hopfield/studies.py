@@ -147,11 +147,11 @@ def hopfield_phase_diagram(
     seconds=(60, 3600),
     observables=("overlap", "energy"),
     full={
-        "spins": (1000, 3000, 10_000),
+        "spins": (500, 1000, 2000, 4000),
         "networks": 16,
         "seeds": 16,
         "sweeps": 400,
-        "basin_spins": 4000,
+        "basin_spins": 2000,
     },
     columns=3,
     panels=[

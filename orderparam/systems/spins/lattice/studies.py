@@ -278,7 +278,7 @@ _NEAR_CRITICAL = (2.2, 2.22, 2.24, 2.25, 2.26, 2.265, 2.27, 2.275, 2.28, 2.29, 2
     title="Binder's ratios of two sizes cross nearer to the critical temperature, the larger they "
     "are",
     source="Binder 1981; Kamieniarz, Blöte 1993; Swendsen, Wang 1987",
-    seconds=(45, 3600),
+    seconds=(45, 5400),
     observables=("binder",),
     gallery={"lengths": (4, 8, 16, 32, 64), "temperatures": _NEAR_CRITICAL, "seeds": 16},
     full={

@@ -289,9 +289,10 @@ def _phase_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
         "training sets. The theory with the networks' own inputs along the target has 0.171(7) on "
         "16 sets, where its average over data has 0.187 and these networks 0.147(5); run by run "
         "they are 14(2) % below it, and networks of 44 units 21(3) %. By exclusion, this part "
-        "comes from the inputs across the target. Networks of 44 units are 23(2) % below the averaged theory in 16 runs, of 131 "
-        "units 14(4) % in 15 runs. These chains are shorter: 17 of 56 controls, of which 8 have "
-        "131 units, did not converge and are included, so that the trend with size is not settled."
+        "comes from the inputs across the target. Networks of 44 units are 23(2) % below the "
+        "averaged theory in 16 runs, of 131 units 14(4) % in 15 runs. These chains are shorter: 17 "
+        "of 56 controls, of which 8 have 131 units, did not converge and are included, so that the "
+        "trend with size is not settled."
     ),
 )
 def adaptation_phases(

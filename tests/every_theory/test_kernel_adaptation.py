@@ -39,7 +39,11 @@ FEWER = {
     "patch_examples_needed": 5,
 } | dict.fromkeys(PARTICLES, 4)
 WARM = NETWORK.with_(temperature=4.0)  # where the ridge is hardly renormalised
+CUBIC = TwoLayerNetwork(  # with a barrier
+    50.0, 80.0, 400.0, 0.055, hermite_target({3: 1.0}, normalised=True), readout_variance=0.04
+)
 SLOPING = {
+    "escape_time": [CUBIC, ScaledNetwork(CUBIC, 2.0)],
     "adapted_weights": [
         WARM,
         ScaledNetwork(WARM, 2.0),

@@ -69,7 +69,7 @@ LogLikelihood = Callable[[_Weights], Float[Array, ""]]  # -L/T
 class _State(NamedTuple):
     weights: _Weights
     crossed: Bool[Array, "unit"]
-    count: Int[Array, ""]  # type: ignore[assignment]
+    crossings: Int[Array, ""]
     exposure: Float[Array, ""]
     steps: Int[Array, ""]
     key: PRNGKeyArray
@@ -161,14 +161,14 @@ def _until_crossed(
         return _State(
             weights,
             state.crossed | (new & settled & (not returned)),
-            state.count + jnp.where(settled, jnp.sum(new), 0),
+            state.crossings + jnp.where(settled, jnp.sum(new), 0),
             state.exposure + step * waiting,
             state.steps + 1,
             key,
         )
 
     def going(state: _State) -> Array:
-        return (state.count < wanted) & (state.steps < numbers["longest"])
+        return (state.crossings < wanted) & (state.steps < numbers["longest"])
 
     none, zero = jnp.zeros(start.readout.shape, bool), jnp.zeros((), int)
     first = _State(start, none, zero, jnp.zeros(()), zero, key)
@@ -204,11 +204,11 @@ def _escapes(
     }
     run = _until_crossed(likelihood, start, run_key, numbers, wanted, returned)
     return Escapes(
-        time=run.exposure / run.count,
-        share=run.count / units,
+        time=run.exposure / run.crossings,
+        share=run.crossings / units,
         barrier=found.barrier,
         duration=step * (run.steps - settling),
-        converged=run.count >= wanted,
+        converged=run.crossings >= wanted,
     )
 
 
@@ -220,8 +220,8 @@ def _check(system: TwoLayerNetwork, crossings: int = 8, **options: float) -> Non
             raise ValueError(f"{name} = {value}: must be > 0")
 
 
-def _check_erf(system: TwoLayerNetwork, **options: float) -> None:
-    _check(system, **options)  # type: ignore[arg-type]
+def _check_erf(system: TwoLayerNetwork, crossings: int = 8, **options: float) -> None:
+    _check(system, crossings, **options)
     if not isinstance(system.activation, Erf):
         raise ValueError(
             f"TwoLayerNetwork.activation = {system.activation!r}: must be an error function, whose "

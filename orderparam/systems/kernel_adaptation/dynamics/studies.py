@@ -317,10 +317,9 @@ def escape_times(
     )
     measured = {"temperature": [t / width for t in temperatures]}
     line = {"temperature": between([t / width for t in temperatures], 16)}
-    rate = {"hidden_rate": hidden_rate}
-    theory = partial(escape_time, ridge_kind="bare", **rate)
-    neurons = partial(escaping_neurons, crossings=4 * crossings, **rate)  # type: ignore[arg-type]
-    network = partial(escaping_network, **rate)  # type: ignore[arg-type]
+    theory = partial(escape_time, hidden_rate=hidden_rate, ridge_kind="bare")
+    neurons = partial(escaping_neurons, hidden_rate=hidden_rate, crossings=4 * crossings)
+    network = partial(escaping_network, hidden_rate=hidden_rate)
     returned = partial(network, crossings=crossings, returned=True)
     stay = partial(network, crossings=first)
     yield Curve("first-passage time", theory, system, line)

@@ -186,8 +186,8 @@ def _cumulative(values: Float[Array, "node"], step: float) -> Float[Array, "node
     """The integral of a function on equidistant nodes from the first one to each of them; error of
     fourth order in the step."""
     trapezoids = jnp.cumsum((values[1:] + values[:-1]) / 2) * step
-    slopes = jnp.gradient(values)
-    corrected = trapezoids - step / 12 * (slopes[1:] - slopes[0])  # type: ignore[operator]
+    slopes = jnp.asarray(jnp.gradient(values))
+    corrected = trapezoids - step / 12 * (slopes[1:] - slopes[0])
     return jnp.concatenate([jnp.zeros(1), corrected])
 
 

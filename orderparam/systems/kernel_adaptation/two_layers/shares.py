@@ -272,8 +272,8 @@ def held_network(layer: HiddenLayer, lam: Array) -> HeldNetwork:
     def again(reached: tuple[Array, Array, Tau], _: None) -> tuple[tuple[Array, Array, Tau], None]:
         border, _before, near = reached
         tau = held(border, near)[1]
-        rho, log_density, _ = free.density(tau).along  # type: ignore[assignment]
-        found, _, centred = first_minimum(rho, log_density)  # type: ignore[assignment]
+        rho, log_density = free.density(tau).along[:2]
+        found, _depth, centred = first_minimum(rho, log_density)
         return (jnp.where(centred, found, border), border, tau), None
 
     # The search begins with a border near the centre. With a wider border some neurons specialise,

@@ -202,8 +202,8 @@ def weak_learnability_table(samples: int = 100_000, seeds: int = 8) -> Iterator[
 @study(
     "hinted-parity",
     title=(
-        "A hint of one direction of a parity of three lets O(d) samples reveal the other two;"
-        " a better hint needs fewer"
+        "With a hint of one direction of a parity of three, a few samples for each input reveal "
+        "the other two; with a better hint fewer"
     ),
     source="Troiani, Dandi, Defilippis, Zdeborová, Loureiro, Krzakala 2024; Mondelli, Montanari "
     "2018",
@@ -234,7 +234,8 @@ def weak_learnability_table(samples: int = 100_000, seeds: int = 8) -> Iterator[
         )
     ],
     caption=r"""
-        $y = \mathrm{{sign}}(z_1 z_2 z_3)$, $z_k = w_k\cdot x$, $d$ = {input_dim}, and a vector
+        $y = \mathrm{{sign}}(z_1 z_2 z_3)$, $z_k = w_k\cdot x$ with unit vectors $w_k$ and Gaussian
+        $x$ in $d$ = {input_dim} dimensions, $n$ samples, and a known vector
         whose squared cosine with $w_1$ is $Q$; overlap: 1 where $w_2$ and $w_3$ are found. Dotted:
         the $n/d = (\pi^2/4)/((2/\pi)\arcsin Q)$ above which the other two directions are found; in
         theory they are never found without a hint, which is not measured. Message passing also

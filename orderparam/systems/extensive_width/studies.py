@@ -12,6 +12,7 @@ from orderparam.analysis.phases.study import diagram_curve, phases_panel
 from orderparam.comparison import Comparison, Curve, study
 from orderparam.plotting import Freehand, Panel
 from orderparam.plotting.style import COLOURS, DASHES, GREY, ink
+from orderparam.running.status import DONE
 from orderparam.systems.extensive_width.limits import flat_hierarchy
 from orderparam.systems.extensive_width.model import HierarchicalTeacher, WeightedTeacher
 from orderparam.systems.extensive_width.posterior import posterior_hmc
@@ -62,8 +63,36 @@ def per_square(input_dim: float) -> tuple[str, Callable[[xr.Dataset], xr.DataArr
     return "$n/d^2$", lambda data: data["n_train"] / input_dim**2
 
 
+def sum_of_overlaps(data: xr.Dataset) -> xr.DataArray:
+    """About the number of features that are learned."""
+    overlap = data["overlap"]
+    return overlap.sum([dim for dim in overlap.dims if dim not in ("point", "seed")])
+
+
 # ------------------------------------------------------------------------------------------------
-# A panel that is drawn by a function of its own: a map of the order of the transition.
+# Panels that are drawn by functions of their own: every run by itself, and a map of the order of
+# the transition.
+
+
+def draw_every_run(group: str, axes: Any, comparison: Comparison) -> None:
+    """Draw the sum of the overlaps of every run, and that of the theory as a line.
+
+    Runs that did not converge are open and grey. group: the facet whose values stand side by side.
+    """
+    names = []
+    for place, data in enumerate(comparison.experiments().values()):
+        facets, colour = data.attrs["facets"], COLOURS[place]
+        names.append(facets[group])
+        (theory,) = comparison.theories(**facets).values()
+        ends = place - 0.4, place + 0.4
+        axes.plot(ends, 2 * [sum_of_overlaps(theory).item()], color=colour)
+        runs = sum_of_overlaps(data).values.ravel()
+        done = data["status"].values.ravel() == DONE
+        at = np.linspace(*ends, runs.size + 2)[1:-1]
+        axes.plot(at[done], runs[done], ".", color=colour)
+        axes.plot(at[~done], runs[~done], "o", markersize=3, color=GREY, markerfacecolor="none")
+    axes.set_xticks(range(len(names)), names)
+    axes.set_ylabel("sum of the overlaps")
 
 
 def draw_order(axes: Any, comparison: Comparison) -> None:
@@ -379,12 +408,6 @@ def _laws(input_dim: int, width: int, noise: float) -> Iterator[tuple[str, Weigh
 
 # ------------------------------------------------------------------------------------------------
 # The phases of a teacher of extensive width: which of its features are learned.
-
-
-def sum_of_overlaps(data: xr.Dataset) -> xr.DataArray:
-    """About the number of features that are learned."""
-    overlap = data["overlap"]
-    return overlap.sum([dim for dim in overlap.dims if dim != "point"])
 
 
 @study(

@@ -100,6 +100,9 @@ def test_the_neurons_of_a_network_cross_in_the_time_of_the_theory():
     [
         (escape_time, {"hidden_rate": 0.0}, "hidden_rate"),
         (escaping_neurons, {"key": jax.random.key(0), "step": -1.0}, "step"),
+        (escaping_neurons, {"key": jax.random.key(0), "longest": np.inf}, "longest"),
+        (escaping_neurons, {"key": jax.random.key(0), "neurons": 0}, "neurons"),
+        (escaping_network, {"key": jax.random.key(0), "step": np.inf}, "step"),
         (escaping_network, {"key": jax.random.key(0), "crossings": 0.5}, "crossings"),
     ],
 )

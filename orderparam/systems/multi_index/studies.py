@@ -218,7 +218,7 @@ def weak_learnability_table(samples: int = 100_000, seeds: int = 8) -> Iterator[
     explained=(
         "Below the thresholds, where the theory is zero, eigenvectors of 500 inputs have "
         "overlaps of 0.04. At 1.5 times the thresholds of Q = 0.8 and 1 measured overlaps lie"
-        " up to 13 % below the theory of infinite d; other d were not run. Six of 288 runs of "
+        " up to 13 % below the theory of infinite d; other d were not run. Six of 144 runs of "
         "message passing did not converge, five of them below the thresholds, where overlaps "
         "decay slowly."
     ),

@@ -2,6 +2,7 @@
 network that has not specialised, and whole networks that are trained on the population loss.
 """
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -212,16 +213,17 @@ def _escapes(
     )
 
 
-def _check(system: TwoLayerNetwork, crossings: int = 8, **options: float) -> None:
+def _check(system: TwoLayerNetwork, crossings: int = 8, neurons: int = 1, **options: float) -> None:
     check_integer("crossings", crossings, 1)
+    check_integer("neurons", neurons, 1)
     for name in ("hidden_rate", "step", "longest"):
         value = options.get(name, 1.0)
-        if not value > 0:
-            raise ValueError(f"{name} = {value}: must be > 0")
+        if not 0 < value < math.inf:
+            raise ValueError(f"{name} = {value}: must be finite and > 0")
 
 
 def _check_erf(system: TwoLayerNetwork, crossings: int = 8, **options: float) -> None:
-    _check(system, crossings, **options)
+    _check(system, crossings, neurons=1, **options)
     if not isinstance(system.activation, Erf):
         raise ValueError(
             f"TwoLayerNetwork.activation = {system.activation!r}: must be an error function, whose "
@@ -262,7 +264,7 @@ def escaping_neurons(
             weights. Default 4000.
 
     Raises:
-        ValueError: for numbers that are not positive.
+        ValueError: for numbers that are not finite and positive.
 
     Accuracy: statistical, 1/sqrt(crossings), and of first order in the step.
 
@@ -312,8 +314,8 @@ def escaping_network(
             weights. Default 4000.
 
     Raises:
-        ValueError: for numbers that are not positive, for an activation that is not an error
-            function, and for a target with a part |z|.
+        ValueError: for numbers that are not finite and positive, for an activation that is not an
+            error function, and for a target with a part |z|.
 
     Accuracy: statistical, 1/sqrt(crossings), and of first order in the step. The field falls with
     every neuron that has crossed and is not returned.

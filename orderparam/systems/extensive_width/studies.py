@@ -74,13 +74,14 @@ def sum_of_overlaps(data: xr.Dataset) -> xr.DataArray:
 # the transition.
 
 
-def draw_every_run(group: str, axes: Any, comparison: Comparison) -> None:
+def draw_every_run(group: str, axes: Any, comparison: Comparison, **kept: Any) -> None:
     """Draw the sum of the overlaps of every run, and that of the theory as a line.
 
-    Runs that did not converge are open and grey. group: the facet whose values stand side by side.
+    Runs that did not converge are open and grey. group: the facet whose values stand side by side;
+    kept: values of other facets, of which alone the runs are drawn.
     """
     names = []
-    for place, data in enumerate(comparison.experiments().values()):
+    for place, data in enumerate(comparison.experiments(**kept).values()):
         facets, colour = data.attrs["facets"], COLOURS[place]
         names.append(facets[group])
         (theory,) = comparison.theories(**facets).values()
@@ -346,6 +347,14 @@ def collective(
             where={"width": p["measured_width"]},
             jump=learned,
             text={ratio: f"$n/d^2$ = {ratio:g}" for ratio in p["ratios"]},
+        ),
+        *(
+            Freehand(
+                partial(draw_every_run, "ratio", law=law),
+                f"every run, {law}",
+                one_by_one=True,
+            )
+            for law, _ in _laws(p["measured_dim"], p["measured_width"], p["noise"])
         ),
     ],
     caption=r"""

@@ -180,7 +180,8 @@ SOURCE = "Nguyen and Barbier 2026"
         Teacher of $k$ hidden units with $\tanh(2z)$, the features, on $d$ Gaussian inputs;
         read-outs $\propto i^{{-\beta}}$, $\beta$ = {decay}; label noise of variance $\Delta$ =
         {noise}. Left: $d$ = {measured_dim}, $k$ = {measured_width}; overlap of the weights of
-        feature $i$ with those of the teacher; chains start at the teacher. Right: number $k_c$ of
+        feature $i$ with those of the teacher; chains start with the features that are learned in
+        theory at the teacher. Right: number $k_c$ of
         learned features in theory, $d$ = {input_dim}, $k$ = {width}; solid: Bayes-optimal, dashed:
         informed branch, the state that a start at the teacher reaches.
     """,
@@ -213,10 +214,11 @@ def feature_staircase(
     over = {"n_train": samples(0.01 * measured_dim**2, 0.2 * measured_dim**2, points)}
     all_steps = {"n_train": samples(0.01 * input_dim**2, 40 * input_dim**2, points)}
     measured = {"n_train": per_ratio(ratios, measured_dim)}
-    chains = partial(posterior_hmc, start="informed", warmup=warmup, draws=draws, thin=thin)
-    yield Curve("Bayes-optimal", bayes_optimal, few, over, facets={"part": "overlaps"})
-    yield Curve("informed branch", informed_state, few, over, facets={"part": "overlaps"})
-    yield Curve("HMC from the teacher", chains, few, measured, seeds, facets={"part": "overlaps"})
+    overlaps = {"part": "overlaps"}
+    chains = from_learned(warmup, draws, thin, doublings=0)
+    yield Curve("Bayes-optimal", bayes_optimal, few, over, facets=overlaps)
+    yield Curve("informed branch", informed_state, few, over, facets=overlaps)
+    yield Curve("HMC, learned features informed", chains, few, measured, seeds, facets=overlaps)
     yield Curve("Bayes-optimal", bayes_optimal, many, all_steps, facets={"part": "width"})
     yield Curve("informed branch", informed_state, many, all_steps, facets={"part": "width"})
 

@@ -139,6 +139,7 @@ def _passage_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
         "n_train": (46, 70, 84, 98, 125, 165),
         "shown": (46, 84, 165),
         "seeds": 16,
+        "draws": 180,
     },
     full={
         "width": 4000,

@@ -80,6 +80,20 @@ def test_values_of_the_solution_are_an_equation_of_order_0():
         np.testing.assert_allclose(found.equation_error, found.solution_error, rtol=1e-12)
 
 
+@pytest.mark.parametrize("key", range(4))
+def test_more_points_than_modes_give_the_solution_exactly(key):
+    system = EquationRegression([1.0, 0.1, 0.01], [0.0, 1.0, 0.5], n_points=8)
+    found = solved_at_points(system, jax.random.key(key))
+    assert float(found.solution_error) < 1e-20
+    # with further modes that nothing uses the kernel matrix is solved instead
+    errors = []
+    for none in ([], [0.0, 0.0, 0.0]):
+        system = EquationRegression([1.0, 0.1, 0.01, *none], [0.0, 1.0, 0.5, *none], 8, ridge=0.3)
+        found = solved_at_points(system, jax.random.key(key), points="grid")
+        errors.append(float(found.solution_error))
+    np.testing.assert_allclose(errors[0], errors[1], rtol=1e-10)
+
+
 def test_what_the_operator_removes_stays_unknown():
     blind = EquationRegression(spectrum(8), spectrum(8), 40, Operator(0.0, 0.0, 1.0))
     for theory in (equation_learning_curve, equation_on_grid):

@@ -123,9 +123,14 @@ def _solve(
     else:
         values = _values(system, jnp.arange(1, count + 1) / (count + 1))
     kernel = gain * system.prior[frequency]
-    gram = (values * kernel) @ values.T + system.ridge * jnp.eye(count)
     y = values @ right_hand + jnp.sqrt(system.noise) * jax.random.normal(noise_key, (count,))
-    estimate = kernel * (values.T @ jnp.linalg.solve(gram, y))
+    if count > len(each):  # the kernel matrix would be singular without a ridge
+        root = jnp.sqrt(kernel)
+        rows = jnp.concatenate([values * root, jnp.sqrt(system.ridge) * jnp.eye(len(each))])
+        estimate = root * jnp.linalg.lstsq(rows, jnp.pad(y, (0, len(each))))[0]
+    else:
+        gram = (values * kernel) @ values.T + system.ridge * jnp.eye(count)
+        estimate = kernel * (values.T @ jnp.linalg.solve(gram, y))
     squares = (estimate - right_hand) ** 2
     unseen = system.solution_power[frequency] * direction**2
     solution = jnp.where(gain > 0, squares / jnp.where(gain > 0, gain, 1.0), unseen)

@@ -98,7 +98,7 @@ _RUNS = {
     caption=r"""
         Left: a perceptron in $d$ = {input_dim} dimensions with $n = \alpha d$ examples, {data_sets}
         data sets in a run; all students except Hebb's have no training error. Bounds (dashed) hold
-        for any student with probability $1 - \delta$ = 0.95: $\frac2n\log_2\frac{{2
+        for any student with probability $1 - \delta$ = 0.95: $\frac{{2}}{{n}}\log_2\frac{{2
         G(2n)}}{{\delta}}$ with the number $G(m)$ of ways to label $m$ points (growth function), and
         $\sqrt{{[d(\ln(2n/d) + 1) + \ln(4/\delta)]/n}}$ (dimension). Dotted: error of
         guessing. Right: a network with two hidden layers of {width} units that plain SGD trains on

@@ -32,8 +32,8 @@ STRENGTHS = (2.0, 1.0, 0.5)
 @study(
     "linear-lazy-to-rich",
     title=(
-        "Wide linear networks train in the lazy regime from a large tangent kernel, and in "
-        "the rich regime from a small one"
+        "The larger the tangent kernel at the start, the lazier is the training of wide linear "
+        "networks; from a small one they train in the rich regime"
     ),
     source="derived here; Saxe, McClelland, Ganguli 2014 (arXiv:1312.6120); Dominé et al. 2025 "
     "(arXiv:2409.14623)",
@@ -74,9 +74,10 @@ STRENGTHS = (2.0, 1.0, 0.5)
         Linear network with one hidden layer and {width} hidden units, wide random layers, gradient
         flow on whitened data; modes 1 to 3 of the target have the singular values 2, 1 and 1/2.
         $c$: tangent kernel of every mode at the start. At large $c$ all modes are learned after a
-        time of about $1/c$ by a kernel that changes little. At small $c$ they are learned one after
-        the other, after $\ln(1/c)/(2s)$, where $s$ is the singular value, by kernels that grow to
-        $2s$. Last row: outputs at $c$ = {rich} of networks of $N$ units over those of the theory.
+        time of about $1/c$ by a kernel that changes less: at $c$ = 4 that of mode 1 grows from 4 to
+        5.7. At small $c$ they are learned one after the other, after $\ln(1/c)/(2s)$, where $s$ is
+        the singular value, by kernels that grow to $2s$. Last row: outputs at $c$ = {rich} of
+        networks of $N$ units over those of the theory.
     """,
     seconds=(40, 300),
     observables=("output", "kernel"),

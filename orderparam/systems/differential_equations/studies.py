@@ -120,8 +120,11 @@ def draw_widths(axes: Any, comparison: Comparison, name: str, label: str) -> Non
 
 @study(
     "physics-informed-network",
-    title="The errors of networks that are trained on an equation approach those of the operator "
-    "kernel as the width grows",
+    title=(
+        "As their width grows, errors of networks trained on an equation approach those of the "
+        "operator kernel to 3 % with up to 8 points; with 12 and 16 points their linear limits lie "
+        "3 to 24 % above"
+    ),
     source="Raissi, Perdikaris, Karniadakis 2019; Wang, Yu, Perdikaris 2022 (arXiv:2007.14527); "
     "errors derived here",
     panels=[

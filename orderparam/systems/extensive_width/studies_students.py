@@ -280,8 +280,8 @@ def student_training(
 @study(
     "student-width",
     title=(
-        "The best of the measured widths of a student lies near the number of features that its "
-        "data resolve in theory, and not above it"
+        "With 1 and 2 times d^2 examples the best measured width of a student lies near the number "
+        "of features that its data resolve in theory, and not above it"
     ),
     source="Nguyen and Barbier 2026, experiments with Adam",
     seconds=(80, 40000),

@@ -168,8 +168,7 @@ def in_context_memorisation(
 
 @study(
     "in-context-length",
-    title="A layer trained on short contexts keeps a larger error, however long the test context "
-    "is",
+    title="A layer trained on short contexts has a larger error in long test contexts",
     source=f"derived here; the layer of {SOURCE}",
     panels=[
         Panel(
@@ -185,7 +184,9 @@ def in_context_memorisation(
         Linear attention trained with $l$ examples in a context ($k$ = {task_ratio} $d$ tasks, $n$ =
         {sample_ratio} $d^2$ sequences, ridge $\lambda$ = {ridge}, label noise $\rho$ = {noise}) and
         tested with $l'$ examples. Marks: the limit $a$ of fits $a + b/d$ to trainings at $d$ =
-        {input_dim} and at 3/4 and 1/2 of it. Bayes: ridge regression in the test context.
+        {input_dim} and at 3/4 and 1/2 of it. Bayes: ridge regression in the test context. The lines
+        cross at $l'/d$ of about 1.2; in shorter test contexts the layer trained on short contexts
+        is the better one.
     """,
     seconds=(120, 900),
     observables=("icl_error", "idg_error"),
@@ -258,7 +259,7 @@ def draw_fits(axes: Any, comparison: Comparison) -> None:
         Full marks: means and standard errors. Dashed: least squares of $a + b/d$ for the regression
         and of $a + b/d + c/d^2$ for the layer whose values are trained too (its lower of two
         minima). Open squares: the limits $a$ at $1/d = 0$, which depend on these forms, with their
-        standard errors.
+        standard errors; they are shifted to the left of 0, so that neither hides the other.
     """,
     seconds=(150, 1800),
     observables=("icl_error",),

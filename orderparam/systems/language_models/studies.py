@@ -146,8 +146,10 @@ def draw_positions(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "language-scaling",
-    title="From half a megabyte of text an LSTM learns more than a transformer; counts of contexts "
-    "predict better than both",
+    title=(
+        "In three runs with half a megabyte of text the widest LSTM learns more than the widest "
+        "transformer; counts of contexts predict better than both"
+    ),
     source="Kaplan et al. 2020 (arXiv:2001.08361); Hoffmann et al. 2022 (arXiv:2203.15556)",
     panels=[
         *(Freehand(partial(draw_sizes, family=family)) for family in FAMILIES.values()),

@@ -241,8 +241,8 @@ def _along(
 @study(
     "weak-to-strong",
     title=(
-        "Students whose ridge is 0.02 per example are better than a teacher that overfits, "
-        "and worse than one that does not"
+        "Students whose ridge is 0.02 per example are better than a teacher of ridge 0.1 or less, "
+        "which overfits, and worse than one of ridge 1 or 10"
     ),
     source="derived here; Burns et al. 2024 (arXiv:2312.09390), the question",
     observables=("final_error",),
@@ -269,9 +269,9 @@ def _along(
         Ridge regression on {modes} Gaussian features, $\lambda_i = i^{{-2}}$, $\lambda_i \beta_i^2
         = i^{{-2.5}}$ ($\beta_i$: coefficients of the target). The teacher has {teacher_n_train}
         true labels with noise {noise}; students (colours: $n$ inputs) see only its labels. Left:
-        all students have the ridge $T = {ridge_share}\, n$; a teacher overfits below the crossing
-        of its line with those of the students. Right: the teacher overfits, with the ridge
-        {teacher_ridge}; students of any number of inputs have a best ridge, at which they are
+        all students have the ridge $T = {ridge_share}\, n$; a teacher of a smaller ridge than the
+        best one, at which its line has its minimum, overfits. Right: the teacher overfits, with the
+        ridge {teacher_ridge}; students of any number of inputs have a best ridge, at which they are
         better.
     """,
     seconds=(30, 300),
@@ -395,8 +395,8 @@ def covariate_shift(
 @study(
     "students-of-digits",
     title=(
-        "On digits a student is better than a teacher that overfits; in theory one with no "
-        "more images than its teacher learns best from mixed labels"
+        "On digits a student is better than a teacher that overfits; in theory one with as many "
+        "images as its teacher learns best from mixed labels"
     ),
     source="derived here; Burns et al. 2024 (arXiv:2312.09390), the question",
     panels=[

@@ -87,8 +87,8 @@ def sgd_exit_times(
     "sgd-data-reuse",
     title=(
         "SGD that uses each sample twice finds a cubic target after a number of samples in "
-        "proportion to the dimension; if it uses them once, the number grows as about the "
-        "cube"
+        "proportion to the dimension; if it uses them once, the number grows as about the cube "
+        "between 32 and 128 inputs"
     ),
     source="Dandi, Troiani et al. 2024; Arnaboldi et al. 2024",
     full={

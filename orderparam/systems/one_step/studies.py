@@ -66,7 +66,7 @@ def _beside(x: str, name: str, facet: str) -> Panel:
     "one-step-batch-size",
     title=(
         "One large gradient step on enough examples beats the best linear predictor, and "
-        "therefore every fixed kernel at this number of examples"
+        "therefore, in theory, every fixed kernel at this number of examples"
     ),
     source="Cui, Pesce, Dandi, Krzakala, Lu, Zdeborová, Loureiro 2024 (arXiv:2402.04980); Ba et "
     "al. 2022 (arXiv:2205.01445)",

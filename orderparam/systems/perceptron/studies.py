@@ -46,7 +46,7 @@ def draw_lines(axes: Any, comparison: Comparison) -> None:
     "binary-perceptron",
     title=(
         "Students of up to 17 binary weights err less than the replica curve already before its "
-        "jump; with 127, tempering at T = 0.5 leaves the metastable state slowly"
+        "jump"
     ),
     source="Györgyi 1990; Sompolinsky, Tishby, Seung 1990; Seung, Sompolinsky, Tishby 1992",
     seconds=(60, 3600),

@@ -108,8 +108,8 @@ def _draw(axes: Any, comparison: Comparison, order: bool) -> None:
 @study(
     "locality-finite-width",
     title=(
-        "In locally connected networks a finite number of channels helps if the target uses few "
-        "of the patches, in convolutional ones always"
+        "In locally connected networks 20 channels have a smaller error than infinitely many if "
+        "the target uses few of the patches, in convolutional ones for all four measured targets"
     ),
     source="Aiudi, Pacelli, Baglioni, Vezzani, Burioni, Rotondo 2025",
     panels=[Freehand(partial(_draw, order=False)), Freehand(partial(_draw, order=True))],

@@ -196,13 +196,16 @@ def _magnets(comparison: Any) -> xr.Dataset:
             ),
         ),
     ],
-    caption=(
-        r"Left and middle: Gaussian features, $\lambda_k=y_k^2=k^{{-1-\alpha}}$, $\alpha$ = "
-        r"{alpha}, {modes} modes. The theory at large $P$ predicts $x$ = 1 on the left ($T$ = "
-        r"{cold:g}) and $x=y=\alpha$ in the middle. Right: Ising model, where exactly $T_c$ = "
-        r"2.2692, $1/\nu$ = 1 and $2\beta/\nu$ = 0.25. Lines: fitted polynomials. Above: exponents "
-        r"that bring all sizes onto one line, with standard errors."
-    ),
+    caption=r"""
+        Left and middle: Gaussian features, eigenvalues and squared coefficients of the target
+        $\lambda_k=y_k^2=k^{{-1-\alpha}}$, $\alpha$ = {alpha}, {modes} modes, means of {seeds} runs.
+        $P$: training examples; $L_k$: the share of the coefficient of mode $k$ that is learned;
+        $E$: test error; $T$: ridge. The theory at large $P$ predicts $x$ = 1 on the left (ridge
+        {cold:g}) and $x=y=\alpha$ in the middle. Right: Ising model on $L$ x $L$ sites, where $T$
+        is the temperature and $m$ the magnetisation of a spin, means of {magnets} runs. $P$ plays
+        the part of $L$. Exactly, $T_c$ = 2.2692, $1/\nu$ = 1 and $2\beta/\nu$ = 0.25. Lines: fitted
+        polynomials. Above: exponents that bring all sizes onto one line, with standard errors.
+    """,
 )
 def finite_size(
     alpha: float = 1.0,

@@ -65,8 +65,10 @@ _PLANE = ("2*z1 + z1**2/2 + z2/2", "(z1 + z1**2 + z2 - z2**2)/2")
 
 @study(
     "giant-steps-staircase",
-    title="A giant step learns a direction only if the target joins it to directions learned "
-    "before",
+    title=(
+        "After the first direction, a giant step learns another only if the target joins it to "
+        "directions learned before"
+    ),
     source="Dandi, Krzakala, Loureiro, Pesce, Stephan 2023 (arXiv:2305.18270); Abbe, Boix-Adsera, "
     "Misiakiewicz 2022",
     panels=lambda p: [

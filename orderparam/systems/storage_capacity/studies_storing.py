@@ -29,8 +29,10 @@ from orderparam.systems.storage_capacity.theory import (
 
 @study(
     "perceptron-margin",
-    title="Perceptron learning needs less than half of the corrections that its proof allows, up "
-    "to 0.8 of the largest margin",
+    title=(
+        "Where perceptron learning stores all patterns, it needs less than half of the corrections "
+        "that its proof allows, up to 0.8 of the largest margin"
+    ),
     source="Rosenblatt 1962; Novikoff 1962; Gardner 1988",
     seconds=(60, 600),
     observables=("corrections",),
@@ -48,9 +50,12 @@ from orderparam.systems.storage_capacity.theory import (
         for load, largest in ((0.5, 1.0343), (1.0, 0.4707))
     ],
     caption=r"""
-        Number of corrections per input until all patterns are stored; each run has {samples}
-        samples. The line is an upper bound for many inputs, which diverges at the largest margin.
-        Samples that were not stored within {max_sweeps} sweeps are left out.
+        The axis shows corrections per input until all patterns are stored, with $\alpha$ patterns
+        per input; each run has {samples} samples. The line is an upper bound for many inputs, which
+        diverges at the largest margin. Samples that were not stored within {max_sweeps} sweeps are
+        left out, which lowers the means. There are none up to 0.6 of the largest margin; of 64
+        samples with 50, 100 and 200 inputs they are 3, 1 and 0 ($\alpha$ = 0.5) and 7, 5 and 3
+        ($\alpha$ = 1) at 0.8 of it, 15, 7 and 5 and 23, 13 and 12 at 0.9.
     """,
 )
 def perceptron_margin(

@@ -158,7 +158,10 @@ def networks_lazy_to_rich(
 
 @study(
     "networks-layers",
-    title="Rich layers gain alignment with the target in training, lazy ones hardly do",
+    title=(
+        "Rich layers gain 0.16 to 0.80 in alignment with the target in training, lazy ones at most "
+        "0.03"
+    ),
     source=SOURCE,
     panels=[
         Panel(
@@ -186,10 +189,11 @@ def networks_lazy_to_rich(
         {n_train} training images, and gradient descent ends when the training error is 0.5 (early)
         or 0.1 (late) of that at the start. The richness is {lazy} for lazy and {rich} for rich
         networks. Marks: {seeds} networks. Above: alignment, the cosine of a layer's kernel with
-        that of the targets, corrected for the bias of few examples and of few neurons. Below:
-        similarity, the cosine (CKA) of the layer's kernel with that at the start. Lines: infinite
-        width, the same at all times. Grey: the alignment that one in a hundred permutations of the
-        targets exceeds.
+        that of the targets, corrected for the bias of few examples and of few neurons; in up to two
+        of the networks of a mean, which are left out, it is not determined, because the interval of
+        a denominator reaches zero. Below: similarity, the cosine (CKA) of the layer's kernel with
+        that at the start. Lines: infinite width, the same at all times. Grey: the alignment that
+        one in a hundred permutations of the targets exceeds.
     """,
     seconds=(60, 2400),
     observables=("wide_alignment", "similarity"),

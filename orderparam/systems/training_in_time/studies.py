@@ -129,8 +129,8 @@ def early_stopping(
 @study(
     "train-error-in-time",
     title=(
-        "The training error of gradient flow follows the theory within 2 % up to t = 10, and "
-        "up to t = 100 for a power law"
+        "The training error of gradient flow follows the theory within 2.5 % up to t = 10, and up "
+        "to t = 100 for a power law"
     ),
     source="derived here; Ali, Kolter, Tibshirani 2019 (arXiv:1810.10082)",
     panels=[
@@ -378,7 +378,7 @@ def training_time(
 @study(
     "kernel-drift",
     title=(
-        "The tangent kernel of erf networks changes in proportion to 1/N; that "
+        "From 128 units on the tangent kernel of erf networks changes in proportion to 1/N; that "
         "of relu networks on digits falls more slowly from 256 units on"
     ),
     source="Jacot, Gabriel, Hongler 2018; Lee et al. 2019 (arXiv:1902.06720)",
@@ -396,13 +396,15 @@ def training_time(
             ylim=(0, None),
         )
     ],
-    caption="Images, {task}: {n_train} in training, one hidden layer, antisymmetric start, "
-    "{steps} steps of gradient descent with learning rate {learning_rate} on the "
-    "summed loss. Shown is $N$ times the change (Frobenius norm) of the tangent "
-    "kernel on the training set over all steps; it is constant where the change is "
-    "of order $1/N$. Training switches a share of about $N^{{-1/2}}$ of the relu "
-    "units on or off on a given image. Their contributions have random signs, which "
-    "is estimated to add a term $N^{{-3/4}}$ to the term $1/N$.",
+    caption="""
+        Images, {task}: {n_train} in training, one hidden layer, antisymmetric start, {steps} steps
+        of gradient descent with learning rate {learning_rate} on the summed loss. Shown is $N$
+        times the change (Frobenius norm) of the tangent kernel on the training set over all steps;
+        it is constant where the change is of order $1/N$. Training switches a share of about
+        $N^{{-1/2}}$ of the relu units on or off on a given image. Their contributions have random
+        signs, which is estimated to add a term $N^{{-3/4}}$ to the term $1/N$. Erf networks of 32
+        units on MNIST lie some 12 %, three standard errors, below the level of wider ones.
+    """,
     seconds=(45, 600),
     observables=("kernel_drift",),
     gallery={

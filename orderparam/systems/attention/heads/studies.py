@@ -107,17 +107,18 @@ def draw_limits(axes: Any, comparison: Comparison) -> None:
 @study(
     "attention-kernels",
     title=(
-        "The mean kernels of random transformer blocks of 2 to 16 heads lie within 3 % of the "
-        "limit of many heads; no dependence on heads is resolved"
+        "The traces of the mean kernels of random transformer blocks of 2 to 16 heads lie within 3 "
+        "% of the limit of many heads; no dependence on heads is resolved"
     ),
     source=f"{HRON}; the extrapolation is derived here",
     panels=[Freehand(draw_limits)],
     caption="""
         Transformers with {depth} block on two sequences of {lengths} tokens in {input_dim}
-        dimensions; tokens and queries have 4 entries for each of $H$ heads. Marks: kernels
-        averaged over {networks} networks drawn in each of {seeds} runs; shown is their
-        trace over the two sequences, divided by the trace of the limit. Dashed: least
-        squares of $a + b/H + c/H^2$; open squares: the limits $a$.
+        dimensions; tokens and queries have 4 entries for each of $H$ heads. Marks: kernels averaged
+        over {networks} networks drawn in each of {seeds} runs; shown is their trace over the two
+        sequences, divided by the trace of the limit. Dashed: least squares of $a + b/H + c/H^2$;
+        open squares: the limits $a$. Single entries of the mean kernels deviate from the limit by
+        up to 7 %, none by more than three standard errors.
     """,
     seconds=(120, 1200),
     observables=("nngp", "ntk"),

@@ -396,11 +396,12 @@ def compressed_sensing_plane(
     gallery={"conditions": (1.0, 2.0, 4.0, 8.0, 15.0, 30.0), "seeds": 48},
     full={"input_dim": 4000, "seeds": 16, "conditions": tuple(np.geomspace(1, 300, 9).tolist())},
     panels=[Panel("condition", "error", by="sample_ratio", log="xy")],
-    caption=(
-        "$y = Xw + $ noise of variance {noise}, weights of density {density}, $d$ = {input_dim}. "
-        "The singular values of $X$ are evenly spaced in their logarithm. $\\varepsilon$: mean "
-        "squared error of a weight."
-    ),
+    caption=r"""
+        $y = Xw + $ noise of variance {noise}, weights of density {density}, $d$ = {input_dim},
+        $\alpha = n/d$ for $n$ measurements. The singular values of $X$ are evenly spaced in their
+        logarithm. $\varepsilon$: mean squared error of a weight. Open marks: the one run at either
+        $\alpha$ that did not converge, at the condition number 30.
+    """,
 )
 def measurement_conditioning(
     conditions: tuple[float, ...] = (1.0, 3.0, 10.0, 30.0),

@@ -359,8 +359,10 @@ def _panels(p: Mapping[str, Any]) -> list[Panel]:
 
 @study(
     "staircase-gp",
-    title="Regression on the sphere learns one polynomial degree after the other: linear at n ~ d, "
-    "cubic at n ~ d^3",
+    title=(
+        "Regression on the sphere learns one polynomial degree after the other, each at about as "
+        "many examples as it has harmonics"
+    ),
     source="Bordelon, Canatar, Pehlevan 2020; Canatar, Bordelon, Pehlevan 2021; Ringel et al. 2025",
     panels=_panels,
     caption=(

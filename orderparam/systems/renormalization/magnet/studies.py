@@ -159,8 +159,8 @@ def _draw_thermal(axes: Any, comparison: Any) -> None:
 @study(
     "block-spins",
     title=(
-        "From the second step on the couplings of neighbouring block spins grow above the "
-        "critical coupling and fall below it"
+        "From the second step on the couplings of neighbouring block spins grow if the magnet's "
+        "coupling K is above its critical value, and fall if it is below"
     ),
     source="Kadanoff 1966; Migdal 1975; Swendsen 1979; Besag 1975",
     seconds=(60, 1200),
@@ -188,11 +188,13 @@ def _draw_thermal(axes: Any, comparison: Any) -> None:
     ],
     caption=r"""
         {length} x {length} torus, coupling $K$, Swendsen-Wang sweeps, majorities of 2 x 2 spins;
-        couplings between blocks by pseudo-likelihood. Dashed: bond moving (Migdal-Kadanoff), an
-        approximation whose critical coupling is 0.3047, so that it flows to order from every $K$
-        here, and whose $y_t$ is 0.747. Exact: $K_c$ = 0.4407, $y_t$ = 1. Right: $y_t$ from the
-        response of three sums (products of spins of neighbours, across the diagonal and of four)
-        after one level of blocks on $L$ x $L$ sites, which leaves it 3 % too small at every $L$.
+        couplings between blocks by pseudo-likelihood. $y_t$: a small difference between $K$ and its
+        critical value $K_c$ grows as the length of a block to the power $y_t$. Dashed: bond moving
+        (Migdal-Kadanoff), an approximation whose critical coupling is 0.3047, so that it flows to
+        order from every $K$ here, and whose $y_t$ is 0.747. Exact: $K_c$ = 0.4407, $y_t$ = 1.
+        Right: $y_t$ from the response of three sums (products of spins of neighbours, across the
+        diagonal and of four) after one level of blocks on $L$ x $L$ sites, which leaves it 3 % too
+        small at every $L$.
     """,
 )
 def block_spins_figure(

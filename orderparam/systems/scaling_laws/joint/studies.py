@@ -46,7 +46,8 @@ def _draw_excess(part: str, name: str, limit: str, axes: Any, comparison: Compar
     "joint-scaling-regimes",
     title=(
         "The error of random features falls as a power of the number of examples or features, "
-        "whichever is smaller, and nears that limit as one over the larger"
+        "whichever is smaller; a finite number of the other adds an excess that falls as one over "
+        "it"
     ),
     source="Bahri, Dyer, Kaplan, Lee, Sharma 2024 (arXiv:2102.06701); Defilippis, Loureiro, "
     "Misiakiewicz 2024 (arXiv:2405.15699)",

@@ -242,8 +242,10 @@ def _theories_and_network(
 
 @study(
     "patches-linear",
-    title="A linear network of more patches needs more examples, and at the same learnability its "
-    "kernel adapts further",
+    title=(
+        "A linear network of more patches needs more examples; with ten its kernel adapts less "
+        "than with one at 20 and 40 examples, and further at 80"
+    ),
     source="Seroussi, Naveh, Ringel 2023, arXiv 2112.15383",
     panels=[
         Panel("n_train", "total_learnability", by="patches", log="x", ylim=(0, 1)),
@@ -262,11 +264,13 @@ def _theories_and_network(
     explained=(
         "The theory is averaged over data. With the effective ridge learnabilities are at most "
         "12 % above the networks' (one, five and ten patches at 80 examples: .892, .633, .433 "
-        "for .895(4), .566(15), .386(17)); with the source's ridge T/P they are 1.4 to 2.7 times "
-        "those of the networks with five and ten patches. Ratios in theory are up to 19 % above "
-        "the networks'. There is no control on the same data. At equal learnability more patches "
-        "adapt further: ten patches at a learnability of .39 have a ratio of 3.0, one patch at "
-        ".47 has 1.6."
+        "for .895(4), .566(15), .386(17)) and ratios 19 %; with the source's ridge T/P "
+        "learnabilities are 1.4 to 2.7 times those of the networks with five and ten patches. The "
+        "average over data is the cause. Control: the equations of adapted weights, solved without "
+        "this average on the 16 training sets of the networks at 80 examples, give learnabilities "
+        "of .566(15) and .386(17) with five and ten patches, as the networks have. On five of the "
+        "sets with five patches and on five with ten networks were sampled again: learnabilities "
+        "differ from this theory by -.0004(1) and .0001(1), and ratios are 0.6(1) % larger."
     ),
     gallery={"seeds": 16, "n_train": (20, 40, 80), "draws": 1000},
     full={

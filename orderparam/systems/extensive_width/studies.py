@@ -96,6 +96,23 @@ def draw_every_run(group: str, axes: Any, comparison: Comparison, **kept: Any) -
     axes.set_ylabel("sum of the overlaps")
 
 
+def draw_runs(axes: Any, comparison: Comparison) -> None:
+    """Draw the sum of the overlaps of every run against the number of samples, runs of one number
+    side by side, and that of the theory as a line.
+
+    Runs that did not converge are open and grey.
+    """
+    (data,) = comparison.experiments().values()
+    optimal, _ = comparison.theories(**data.attrs["facets"]).values()
+    axes.plot(optimal["n_train"], optimal["overlap"].sum("feature"), color=COLOURS[0])
+    runs = data["overlap"].sum("feature").transpose("n_train", "seed").values
+    done = data["status"].transpose("n_train", "seed").values == DONE
+    at = np.geomspace(0.96, 1.04, runs.shape[1]) * data["n_train"].values[:, None]
+    axes.plot(at[done], runs[done], ".", color=COLOURS[0])
+    axes.plot(at[~done], runs[~done], "o", markersize=3, color=GREY, markerfacecolor="none")
+    axes.set(xscale="log", xlabel="$n$", ylabel="sum of the overlaps")
+
+
 def draw_order(axes: Any, comparison: Comparison) -> None:
     """Draws the region of (decay, noise) in which a finite fraction of the features is learned at
     once."""
@@ -175,6 +192,7 @@ SOURCE = "Nguyen and Barbier 2026"
             colours={"Bayes-optimal": "text", "informed branch": "text"},
             ylabel="number of learned features $k_c$",
         ),
+        Freehand(draw_runs, "every run", one_by_one=True),
     ],
     caption=r"""
         Teacher of $k$ hidden units with $\tanh(2z)$, the features, on $d$ Gaussian inputs;

@@ -201,10 +201,10 @@ SOURCE = "Nguyen and Barbier 2026"
         read-outs $\propto i^{{-\beta}}$, $\beta$ = {decay}; label noise of variance $\Delta$ =
         {noise}. Left: $d$ = {measured_dim}, $k$ = {measured_width}; overlap of the weights of
         feature $i$ with those of the teacher; chains start with the features that are learned in
-        theory at the teacher. Middle: number $k_c$ of learned features in theory, $d$ = {input_dim},
-        $k$ = {width}; solid: Bayes-optimal, dashed: informed branch, the state that a start at the
-        teacher reaches. Right: the sum over features, about the number of learned ones, in every
-        run and in theory (line); open: runs that did not converge.
+        theory at the teacher. Middle: number $k_c$ of learned features in theory, $d$ =
+        {input_dim}, $k$ = {width}; solid: Bayes-optimal, dashed: informed branch, the state that a
+        start at the teacher reaches. Right: the sum over features, about the number of learned
+        ones, in every run and in theory (line); open: runs that did not converge.
     """,
     explained=(
         "The theory is that of large dimensions, and there are 100. In the runs that converged "

@@ -157,10 +157,10 @@ def _misfit(
 def _misfit_and_slope(
     activation: Activation, shared: Known, data: _Blocks, weights: Array
 ) -> tuple[Array, Array]:
-    known: Known = _single(shared)
+    single: Known = _single(shared)
 
     def of_block(weights: Array, number: Array) -> Array:
-        residual = data.labels[number] - output(activation, *known, weights, data.inputs[number])
+        residual = data.labels[number] - output(activation, *single, weights, data.inputs[number])
         counts = number * _BLOCK + jnp.arange(_BLOCK) < data.samples
         return jnp.sum(jnp.where(counts, residual, 0.0).astype(float) ** 2) / 2
 

@@ -24,12 +24,14 @@ from orderparam.systems.extensive_width import (
     compressed,
     gaussian_readouts,
     informed_state,
+    posterior,
     posterior_hmc,
     quadratic_bayes_optimal,
     quadratic_posterior_hmc,
     staircase,
     steep_hierarchy,
 )
+from orderparam.systems.extensive_width.experiment import affine_part, draw
 from orderparam.systems.extensive_width.quadratic import matrix_channel, quadrature
 from orderparam.systems.extensive_width.state import LevelEquation
 
@@ -319,6 +321,24 @@ def test_sampled_posterior_at_the_predicted_error_and_overlaps():
         # Nishimori
         assert float(run.posterior_mean_error) == pytest.approx(float(run.error), rel=0.2)
         assert 0.6 < float(run.acceptance_rate) < 0.97
+
+
+def test_the_log_posterior_in_single_precision_is_that_in_double_precision():
+    teacher = HierarchicalTeacher(20, 6, 1.0, 0.01, n_train=600)
+    affine = affine_part(teacher.activation)
+    data = draw(teacher, jax.random.key(0), affine)
+    network = posterior.KnownNetwork(teacher.activation, affine, jnp.asarray(teacher.readout), 0.01)
+    start = data.weights[None]
+    lengths = {"warmup": 20, "draws": 4, "thin": 1, "leapfrog_steps": 5}
+    found = posterior.run(network, data, data.weights, start, jax.random.key(1), **lengths)
+    weights = np.asarray(found.position)[0]
+    z = np.asarray(data.inputs) @ weights.T / np.sqrt(20)
+    units = np.tanh(2 * z) - float(affine[0]) - float(affine[1]) * z
+    residual = np.asarray(data.labels) - units @ np.asarray(teacher.readout)
+    exact = -np.sum(residual**2) / (2 * 0.01) - np.sum(weights**2) / 2
+    assert float(found.log_density[0, -1]) == pytest.approx(exact, abs=2e-4)
+    assert weights.std() > 0.5
+    assert abs(exact) > 100
 
 
 def test_trained_student_learns_the_strongest_features():

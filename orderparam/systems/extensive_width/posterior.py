@@ -324,7 +324,8 @@ def posterior_hmc(
     Raises:
         ValueError: for sizes that are not integers.
 
-    Accuracy: statistical; see `r_hat` and `effective_samples`.
+    Accuracy: statistical; see `r_hat` and `effective_samples`. Residuals and gradients are
+    computed in single precision, which changes ln p by less than 1e-4.
 
     Source: Nguyen, Barbier (2026).
 

@@ -214,7 +214,6 @@ def _cifar_panels(p: Mapping[str, Any]) -> list[Panel]:
     gallery={
         "sides": (8, 16),
         "measured": (6, 12, 24),
-        "measured_fine": (6, 12),
         "samples": 250,
         "seeds": 16,
     },
@@ -233,12 +232,10 @@ def finite_width_cifar(
     n_test: int = 200,
     temperature: float = 0.1,
     measured: tuple[int, ...] = (8,),
-    measured_fine: tuple[int, ...] = (),
     samples: int = 240,
     seeds: int = 3,
 ) -> Iterator[Curve]:
-    """sides: pixels on a side of an image, of 4, 8, 16 and 32. `measured_fine` are the widths of
-    sampled networks from 16 pixels on, where they cost three times as much (default: `measured`).
+    """sides: pixels on a side of an image, of 4, 8, 16 and 32.
 
     Raises:
         ValueError: for another number of pixels.
@@ -249,5 +246,4 @@ def finite_width_cifar(
     sampler = partial(sampled_network, samples=samples, chains=2, warmup=80)
     for side in sides:
         cases = architectures(*averaged(*data, side), side // 2, side // 4, temperature)
-        widths = measured_fine if side >= 16 and measured_fine else measured
-        yield from _finite_and_infinite(cases, widths, sampler, seeds, {"side": side})
+        yield from _finite_and_infinite(cases, measured, sampler, seeds, {"side": side})

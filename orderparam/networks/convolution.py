@@ -22,7 +22,6 @@ from orderparam.kernels.window import Padding, Window
 from orderparam.networks.affine import Affine, Weights
 from orderparam.networks.layer import Shape, grid_of, open_width
 
-
 _LARGEST_UNFOLDED = 2**25  # values in the copied windows: 256 MiB in double precision
 
 

@@ -140,7 +140,7 @@ def test_the_force_on_a_particle_is_that_of_the_self_consistent_action():
     """-grad S with K and t of all particles; one replica is the posterior of the network."""
     system = on_data("erf")
     u = np.random.default_rng(0).standard_normal((60, 3))
-    found = np.asarray(jax.grad(Particles(system, 3))(jnp.asarray(u)))
+    found = np.asarray(jax.grad(Particles(system, 3, single=False))(jnp.asarray(u)))
     x, y, scale = np.asarray(system.inputs), np.asarray(system.targets), np.sqrt(1 / 3)
     phi = special.erf(scale * x @ u.T)
     inverse = np.linalg.inv(0.1 / 60 * phi @ phi.T + 0.05 * np.eye(10))
@@ -157,8 +157,24 @@ def test_the_force_on_a_particle_is_that_of_the_self_consistent_action():
             stats.multivariate_normal(np.zeros(10), covariance).logpdf(y)
             - factor**2 * np.sum(one**2) / 2
         )
-    change = Particles(system, 1)(jnp.asarray(one)) - Particles(system, 1)(jnp.asarray(2 * one))
+    density = Particles(system, 1, single=False)
+    change = density(jnp.asarray(one)) - density(jnp.asarray(2 * one))
     assert float(change) == pytest.approx(evidence[0] - evidence[1], rel=1e-9)
+
+
+@pytest.mark.parametrize("activation", ["erf", "relu"])
+def test_particles_in_single_precision(activation):
+    """The density and the force that the chains use agree with those in double precision, for
+    fewer and for more particles than examples."""
+    system = on_data(activation)
+    for count in (6, 60):
+        u = jnp.asarray(np.random.default_rng(1).standard_normal((count, 3)))
+        (value, force), (exact, its_force) = (
+            jax.value_and_grad(Particles(system, 3, single=single))(u) for single in (True, False)
+        )
+        assert value.dtype == jnp.float64
+        assert float(value) == pytest.approx(float(exact), rel=2e-6)
+        np.testing.assert_allclose(force, its_force, atol=2e-5 * np.abs(its_force).max())
 
 
 @pytest.mark.slow

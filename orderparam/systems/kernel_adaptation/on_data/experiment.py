@@ -31,6 +31,7 @@ from orderparam.systems.kernel_adaptation.on_data.theory import (
 from orderparam.systems.kernel_adaptation.two_layers.experiment import (
     TEST_POINTS,
     draw_data,
+    in_single,
     sampled_network,
     training_set,
 )
@@ -70,26 +71,36 @@ class _Recorded(eqx.Module):
 class Particles(eqx.Module):
     """Log density of whitened particles u, with w = sqrt(v/d) u: the log prior plus R times the log
     evidence.
+
+    In single precision, the default, features and their products are rounded, which changes the
+    density by 1e-7 of itself; they take most of the time.
     """
 
     system: NetworkOnData
     replicas: float | Float[Array, ""]
+    single: bool = eqx.field(static=True, default=True)
 
     def features(
         self, u: Float[Array, "particle input"], x: Float[Array, "example input"]
     ) -> Float[Array, "example particle"]:
         """Features sqrt(s/(R N)) phi(w . x) of the inputs x."""
-        scale = jnp.sqrt(self.system.weight_variance / x.shape[1])
-        return jnp.sqrt(self.system.readout_variance / u.shape[0]) * self.system.activation(
-            x @ (scale * u).T
-        )
+        return self._amplitude(u) * self.system.activation(x @ self._weights(u).T)
 
     def __call__(self, u: Float[Array, "particle input"]) -> Float[Array, ""]:
-        system = self.system
-        evidence = log_evidence(
-            self.features(u, system.inputs), system.targets[:, None], system.temperature
+        system, kind = self.system, jnp.float32 if self.single else jnp.float64
+        phi = in_single(system.activation) if self.single else system.activation
+        x, w, amplitude = (
+            part.astype(kind) for part in (system.inputs, self._weights(u), self._amplitude(u))
         )
+        features = amplitude * phi(x @ w.T)
+        evidence = log_evidence(features, system.targets[:, None], system.temperature)
         return self.replicas * evidence - jnp.sum(u**2) / 2
+
+    def _weights(self, u: Float[Array, "particle input"]) -> Float[Array, "particle input"]:
+        return jnp.sqrt(self.system.weight_variance / u.shape[1]) * u
+
+    def _amplitude(self, u: Float[Array, "particle input"]) -> Float[Array, ""]:
+        return jnp.sqrt(self.system.readout_variance / u.shape[0])
 
     def record(self, u: Float[Array, "particle input"]) -> _Recorded:
         """The observables of one draw."""

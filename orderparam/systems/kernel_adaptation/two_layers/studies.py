@@ -127,10 +127,10 @@ def _passage_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
         the prior and one with all units along $\pm w_*$.
     """,
     explained=(
-        "Gaussian weights are an ansatz, which at 165 examples gives 27 % too much of the cubic part "
-        "and 5 % too small a spread; weights of any distribution agree within errors. Seven of 96 "
-        "runs had fewer than 100 effective samples or an R-hat above 1.05 (at most 1.07) and are "
-        "left out; with them the spreads change by at most 1.3 %."
+        "Gaussian weights are an ansatz, which at 165 examples gives 27 % too much of the cubic "
+        "part and 5 % too small a spread; weights of any distribution agree within errors. Seven "
+        "of 96 runs had fewer than 100 effective samples or an R-hat above 1.05 (at most 1.07) and "
+        "are left out; with them the spreads change by at most 1.3 %."
     ),
     seconds=(100, 4800),
     observables=("output", "spread", "norm"),

@@ -75,7 +75,7 @@ _WIDTHS = (12, 3000)  # range of widths that is drawn
     """,
     seconds=(60, 3600),
     observables=("projections", "spread"),
-    gallery={"draws": 300},
+    gallery={"draws": 300, "particles": 1280, "warmup": 200, "seeds": 16},
     explained=(
         "Kernel adaptation is the leading order in 1/N. On one training set, where errors are "
         "those of the Markov chains alone, the spread lies 10.7(2) and 6.0(1) % above it at 20 "
@@ -102,18 +102,22 @@ def relu_particles(
     chi: float = 16.0,
     widths: tuple[int, ...] = (20, 40, 80),
     particles: int = 320,
+    warmup: int = 100,
     draws: int = 150,
     seeds: int = 4,
 ) -> Iterator[Curve]:
     """Curves of four theories and of sampled networks; `particles` is the number of particles of
-    the theory, at least the largest width."""
+    the theory, at least the largest width, and `warmup` the length of its burn-in."""
     target = hermite_target({1: 1.0})
     averaged = TwoLayerNetwork(
         input_dim, 100, n_train, 0.1, target, absolute=absolute, activation="relu"
     ).scaling(chi)
     system = draw_network(averaged, jax.random.key(0))
     grid = {"width": np.geomspace(min(widths) / 1.5, 2e4, 17).tolist()}
-    measured, full_law = {"width": widths}, partial(adapted_weights_on_data, particles=particles)
+    measured = {"width": widths}
+    full_law = partial(
+        adapted_weights_on_data, particles=particles, warmup=warmup, samples=max(120, draws)
+    )
     for label, theory in _THEORIES.items():
         yield Curve(label, theory, system, grid, baseline=theory is gaussian_process_on_data)
     yield Curve("adapted weights (particles)", full_law, system, measured)

@@ -64,7 +64,8 @@ def draw_phase_densities(axes: Any, comparison: Comparison, beta: float) -> None
     """Draws the densities of the system of size beta at the measured temperatures, with marks where
     it was sampled."""
     p = comparison.parameters
-    rho, here = np.linspace(-2, 2, 801), list(comparison.curves(scale=beta).values())
+    rho, curves = np.linspace(-2, 2, 801), comparison.curves(scale=beta).values()
+    here = [data for data in curves if not data.attrs.get("same_data")]
     for number, chosen in enumerate(p["measured"]):
         for data in here:
             away = np.abs(data["temperature"].values * p["chi"] / np.sqrt(beta) - chosen)

@@ -11,6 +11,10 @@ import xarray as xr
 from orderparam.comparison import Curve, between, study
 from orderparam.plotting import Freehand, Panel, horizontal, slope
 from orderparam.systems.kernel_adaptation.network import hermite_target
+from orderparam.systems.kernel_adaptation.on_data.experiment import (
+    adapted_weights_on_data,
+    solved_on_drawn_data,
+)
 from orderparam.systems.kernel_adaptation.two_layers.densities import (
     central_curvature,
     draw_chains,
@@ -203,6 +207,9 @@ def _theories_and_network(
     ]
 
 
+ON_DATA = "adapted weights on the same data"
+
+
 def scaling_set(beta: float, chi: float, cubic: float) -> TwoLayerNetwork:
     """A network with d = 150 sqrt(beta), n = 3000 beta, N = 700 beta, read-out variance 1/chi and
     E|w|^2 = 1/2."""
@@ -230,7 +237,12 @@ def _reduced(beta: float, chi: float) -> Any:
 
 def _phase_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
     name, _ = _reduced(1.0, p["chi"])
-    axis = name, lambda data: _reduced(data.attrs["facets"]["scale"], p["chi"])[1](data)
+
+    def place(data: xr.Dataset) -> xr.DataArray:
+        aside = 1.06 if data.attrs.get("same_data") else 1.0
+        return aside * _reduced(data.attrs["facets"]["scale"], p["chi"])[1](data)
+
+    axis = name, place
     outside = (
         f"neurons with $|\\rho| > {FAR:g}$",
         lambda data: neurons_outside(data, 700 * data.attrs["facets"]["scale"]),
@@ -251,7 +263,15 @@ def _phase_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
             ylabel="learnability of $h_3$",
             jump="phase",
         ),
-        Panel(axis, outside, by="scale", log="xy", ylim=(1e-3, 60), reference=[horizontal(5)]),
+        Panel(
+            axis,
+            outside,
+            by="scale",
+            where={"label": ("adapted weights", "sampled network")},
+            log="xy",
+            ylim=(1e-3, 60),
+            reference=[horizontal(5)],
+        ),
     ]
 
 
@@ -273,7 +293,15 @@ def _phase_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
     "start from the prior and half with all neurons along the target.",
     seconds=(60, 3600),
     observables=("output",),
-    gallery={"measured": (5.0, 7.0, 10.0), "draws": 1500, "coldest_draws": 2500, "seeds": 16},
+    gallery={
+        "betas": (0.125, 0.25, 1.0, 4.0),
+        "measured": (5.0, 7.0, 10.0),
+        "measured_larger": (7.0, 10.0),
+        "on_data": (7.0,),
+        "draws": 1000,
+        "coldest_draws": 2500,
+        "seeds": 16,
+    },
     full={
         "betas": (0.25, 1.0, 2.0, 4.0, 8.0),
         "points": 80,
@@ -302,14 +330,19 @@ def adaptation_phases(
     chi: float = 20.0,
     cubic: float = -0.3,
     measured: tuple[float, ...] = (3.0, 7.0, 16.0),
+    measured_larger: tuple[float, ...] = (),
+    on_data: tuple[float, ...] = (),
     points: int = 30,
     draws: int = 200,
     coldest_draws: int = 200,
+    replicas: int = 4,
     seeds: int = 4,
 ) -> Iterator[Curve]:
     """Curves of theories for every beta and of networks at the smallest beta, which must come
     first; `measured` are the values of t of the networks, the lowest first, where chains of
-    `coldest_draws` draws move slowest."""
+    `coldest_draws` draws move slowest, and `measured_larger` those of networks of the second beta.
+    At the values `on_data` the theory is solved on the training sets of the smallest networks, by
+    particles, `replicas` for each unit."""
     reduced = sorted({*np.geomspace(0.8, 24.0, points).tolist(), *measured})
     theory = partial(adapted_weights, ridge_kind="effective")
     for beta in betas:
@@ -317,16 +350,31 @@ def adaptation_phases(
         yield Curve(
             "adapted weights", theory, scaling_set(beta, chi, cubic), grid, facets={"scale": beta}
         )
-    small = ScaledNetwork(scaling_set(betas[0], chi, cubic), 1.0).drawn
-    for part, places, length in (
-        ("coldest", measured[:1], coldest_draws),
-        ("warmer", measured[1:], draws),
+    for part, beta, places, length in (
+        ("coldest", betas[0], measured[:1], coldest_draws),
+        ("warmer", betas[0], measured[1:], draws),
+        ("larger", betas[min(1, len(betas) - 1)], measured_larger, draws),
     ):
-        temperatures = {"temperature": [t * math.sqrt(betas[0]) / chi for t in places]}
+        drawn = ScaledNetwork(scaling_set(beta, chi, cubic), 1.0).drawn
         sampler = partial(sampled_network, samples=length, warmup=80)
-        facets = {"scale": betas[0], "part": part}
+        facets = {"scale": beta, "part": part}
         if places:
-            yield Curve("sampled network", sampler, small, temperatures, seeds, facets=facets)
+            temperatures = {"temperature": [t * math.sqrt(beta) / chi for t in places]}
+            yield Curve("sampled network", sampler, drawn, temperatures, seeds, facets=facets)
+    if on_data:
+        small = ScaledNetwork(scaling_set(betas[0], chi, cubic), 1.0).drawn
+        full_law = partial(
+            adapted_weights_on_data, particles=replicas * small.size("width"), samples=150
+        )
+        yield Curve(
+            ON_DATA,
+            partial(solved_on_drawn_data, theory=full_law),
+            small,
+            {"temperature": [t * math.sqrt(betas[0]) / chi for t in on_data]},
+            seeds,
+            facets={"scale": betas[0]},
+            same_data=True,
+        )
 
 
 GAUSSIAN = "Gaussian weights (VGA)"

@@ -198,18 +198,20 @@ def _cifar_panels(p: Mapping[str, Any]) -> list[Panel]:
     seconds=(70, 3600),
     observables=("test_error", "accuracy"),
     explained=(
-        "The theory is the limit of many channels at fixed P/N. At 8 x 8 pixels test errors with "
-        "6, 12 and 24 channels lie within 0.6 % of it, those of the dense network 8.1(4) and "
-        "1.3(2) % below and 0.3(2) % above. At 16 x 16 pixels, with 6 and 12 channels, they lie "
-        "0.1 to 1.6 % above it, with errors of 0.1 %, those of the dense network 8.7(2) and "
-        "2.8(2) % below. Against infinite width they are 6, 2.4 and 1.0 % larger with pooling, "
-        "13, 7 and 3 % without it, 11, 6 and 3 % without weight sharing and 31, 29 and 21 % in "
-        "the dense network at 8 x 8 pixels; at 16 x 16 pixels 16 and 7 % with pooling, 11 and 6 % "
-        "without it, 12 and 7 % without weight sharing and 27 and 25 % in the dense network: "
-        "pooled networks lose the least at 8 x 8 pixels alone. On digits they gain. Of 16 runs of "
-        "the dense network 10 converged with 6 units at 8 x 8 pixels, where its error is 0.5 % "
-        "larger with all of them, and 11 with 12 units at 16 x 16; no other mean changes by more "
-        "than 0.1 % with all runs. Accuracies of 200 images differ by up to 2.4 %."
+        "The theory is the limit of many channels at fixed P/N, and deviations fall with the "
+        "channels. At 8 x 8 pixels test errors with 6, 12 and 24 channels lie within 0.4 % of it, "
+        "those of the dense network 8.1(4) and 1.3(2) % below and 0.3(2) % above. At 16 x 16 "
+        "pixels they lie 0.8 to 1.8 %, 0.1 to 0.5 % and -0.3 to 0.2 % above it, with errors of 0.1 "
+        "%, those of the dense network 8.7(2) and 2.8(2) % below and 0.2(2) % above. Against "
+        "infinite width they are 6, 2.5 and 0.9 % larger with pooling, 13, 7 and 3 % without it, "
+        "11, 6 and 3 % without weight sharing and 32, 29 and 21 % in the dense network at 8 x 8 "
+        "pixels; at 16 x 16 pixels 16, 7 and 3 % with pooling, 11, 6 and 3 % without it, 12, 7 and "
+        "4 % without weight sharing and 27, 25 and 20 % in the dense network: pooled networks lose "
+        "the least at 8 x 8 pixels alone. On digits they gain. Of 16 runs of the dense network 10 "
+        "converged with 6 units at 8 x 8 pixels, where its error is 0.5 % larger with all of them, "
+        "and 11 with 12 units at 16 x 16, of the pooled one 11 with 6 channels at 8 x 8; no other "
+        "mean changes by more than 0.1 % with all runs. Accuracies of 200 images differ by up to "
+        "2.8 %."
     ),
     gallery={
         "sides": (8, 16),

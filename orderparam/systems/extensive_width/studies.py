@@ -158,8 +158,8 @@ SOURCE = "Nguyen and Barbier 2026"
 @study(
     "feature-staircase",
     title=(
-        "Features are learned one after the other, as in theory; chains that start without the "
-        "next feature give it an overlap of 0.02 to 0.07"
+        "The states of the theory's staircase are stable at 100 inputs: learned features keep "
+        "their overlaps to 4 %, and the next one stays at 0.02 to 0.07"
     ),
     source=SOURCE,
     seconds=(50, 12_000),
@@ -351,8 +351,8 @@ def collective(
 @study(
     "readout-laws",
     title=(
-        "In theory features with similar read-outs are all learned between $n/d^2$ = 0.7 and 1.8; "
-        "if read-outs fall as a power law or exponentially, they are learned one by one"
+        "Of 14 features with similar read-outs none is stable at $n/d^2$ = 0.5 and nearly all are "
+        "at 2; of steeper ones two or three are and then five to nine, the last two in part"
     ),
     source="Nguyen and Barbier 2026, appendix figures",
     seconds=(60, 3000),

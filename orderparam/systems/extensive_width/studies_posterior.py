@@ -172,8 +172,8 @@ _LAWS = tuple(f"{name} read-outs" for name in ("homogeneous", "Rademacher", "Gau
 
 @study(
     "quadratic-specialisation",
-    title="With a quadratic part in the activation and 16 inputs errors lie 1 to 12 % above the "
-    "theory, and mean overlaps of features up to 0.35 below it",
+    title="With $6 d^2$ examples chains from both starts reach half of the error of a state "
+    "without learned features, 1 to 12 % above the theory; overlaps stay up to 0.35 below it",
     source="Barbier, Camilli, Nguyen, Pastore and Skerk 2025, Statistical mechanics of "
     "extensive-width Bayesian neural networks",
     seconds=(95, 40000),
@@ -254,8 +254,8 @@ def quadratic_specialisation(
 
 @study(
     "effective-model",
-    title="In theory the learned features keep their overlaps if all other features are replaced "
-    "by noise",
+    title="At 32 inputs the seven strongest features keep their overlaps if features that are not "
+    "learned are replaced by noise; the two next to the threshold do not reach the theory",
     source="Nguyen and Barbier 2026, effective model",
     seconds=(80, 20000),
     observables=("overlap",),

@@ -296,7 +296,7 @@ def _phase_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
     gallery={
         "betas": (0.125, 0.25, 1.0, 4.0),
         "measured": (5.0, 7.0, 10.0),
-        "measured_larger": (7.0, 10.0),
+        "measured_larger": (7.0,),
         "on_data": (7.0,),
         "draws": 1000,
         "coldest_draws": 2500,

@@ -177,6 +177,20 @@ def test_particles_in_single_precision(activation):
         np.testing.assert_allclose(force, its_force, atol=2e-5 * np.abs(its_force).max())
 
 
+def test_particles_project_their_output_exactly():
+    """Components of the output along Hermite polynomials, against averages over many inputs."""
+    system, random = on_data("erf"), np.random.default_rng(5)
+    x = random.standard_normal((40_000, 3))
+    wide = system.with_(test_inputs=jnp.asarray(x), test_targets=jnp.asarray(x[:, 0]))
+    found = adapted_weights_on_data(wide, particles=40, warmup=20, samples=10, degrees=(1, 3))
+    for degree, component in zip((1, 3), found.modes):
+        values = np.asarray(found.mean) * special.eval_hermitenorm(degree, x[:, 0])
+        values /= np.sqrt(special.factorial(degree))
+        error = values.std() / np.sqrt(len(values))
+        assert abs(float(component) - values.mean()) < 4 * error
+        assert error < 0.01
+
+
 @pytest.mark.slow
 def test_particles_of_a_linear_network_are_gaussian():
     """exp(-S) is Gaussian for linear units: the variational solution is exact, and many particles

@@ -2,6 +2,7 @@
 compared on the same randomly drawn training set.
 """
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +18,14 @@ from orderparam.gaussian import hermite
 from orderparam.kernels.readout import log_evidence
 from orderparam.sampling import Samples, estimate, sample
 from orderparam.sampling.result import FromChains, of_chains
-from orderparam.systems.kernel_adaptation.network import OnModes, check_chains, on_modes
+from orderparam.systems.kernel_adaptation.hermite_overlaps import overlaps
+from orderparam.systems.kernel_adaptation.network import (
+    Degrees,
+    HiddenLayer,
+    OnModes,
+    check_chains,
+    on_modes,
+)
 from orderparam.systems.kernel_adaptation.on_data.model import (
     NetworkOnData,
     OnTestSet,
@@ -61,11 +69,15 @@ from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork,
 # be an integer.
 
 
+_DEGREES: Degrees = (1, 2, 3)
+
+
 class _Recorded(eqx.Module):
     mean: Float[Array, "test"]
     covariance: Float[Array, "input other"]
     kernel: Float[Array, "train second"]
     dual: Float[Array, "train"]
+    modes: Float[Array, "mode"]
 
 
 class Particles(eqx.Module):
@@ -78,6 +90,7 @@ class Particles(eqx.Module):
 
     system: NetworkOnData
     replicas: float | Float[Array, ""]
+    degrees: Degrees = eqx.field(static=True, default=_DEGREES)
     single: bool = eqx.field(static=True, default=True)
 
     def features(
@@ -110,8 +123,13 @@ class Particles(eqx.Module):
         dual = jsl.solve(
             kernel + system.temperature * jnp.eye(kernel.shape[0]), system.targets, assume_a="pos"
         )
-        mean = self.features(u, system.test_inputs) @ (features.T @ dual)
-        return _Recorded(mean, u.T @ u / u.shape[0], kernel, dual)
+        readout = features.T @ dual
+        mean = self.features(u, system.test_inputs) @ readout
+        w = self._weights(u)
+        q = jnp.sum(w**2, axis=1)
+        each = overlaps(system.activation, self.degrees, jnp.min(q), jnp.max(q))(w[:, 0], q)
+        modes = self._amplitude(u) * jnp.stack([one @ readout for one in each])
+        return _Recorded(mean, u.T @ u / u.shape[0], kernel, dual, modes)
 
 
 class SampledOnData(OnTestSet, FromChains):
@@ -122,6 +140,8 @@ class SampledOnData(OnTestSet, FromChains):
         total_learnability_error: standard error of the Markov chains.
         projections_error: standard errors of the Markov chains.
         spread_error: standard error of the Markov chains.
+        modes: E_x f h_k for the normalised Hermite polynomials of w_* . x of the chosen degrees,
+            exact averages over Gaussian inputs.
         residual: |(<K_R> + T) <t> - y| / |y| with t = (K_R + T)^{-1} y: the error of kernel
             adaptation due to the fluctuations of K_R, which falls as 1/R.
         r_hat: largest R-hat of learnability, R_1, R_2 and spread over all chains, half of which
@@ -132,6 +152,7 @@ class SampledOnData(OnTestSet, FromChains):
     total_learnability_error: Float[Array, ""]
     projections_error: Float[Array, "degree"]
     spread_error: Float[Array, ""]
+    modes: Float[Array, "mode"]
     residual: Float[Array, ""]
 
 
@@ -151,6 +172,7 @@ def sampled_on_data(
     warmup: int = 100,
     samples: int = 120,
     trajectory: float = 2.5,
+    degrees: Degrees = _DEGREES,
 ) -> SampledOnData:
     r"""Posterior averages of a network on a given training set, by Hamiltonian Monte Carlo with the
     read-out integrated out exactly.
@@ -170,6 +192,7 @@ def sampled_on_data(
         samples: draws of every chain. Default 120.
         trajectory: length of a trajectory in units of the prior widths; the weights are wider by
             sqrt(spread) along w_*. Default 2.5.
+        degrees: degrees k of `modes`. Default (1, 2, 3).
 
     Raises:
         ValueError: unless replicas is an integer >= 1, chains is even and the width is an integer.
@@ -186,7 +209,7 @@ def sampled_on_data(
     (3,)
     """
     lengths = {"chains": chains, "warmup": warmup, "samples": samples, "trajectory": trajectory}
-    return _sampled(system, key, replicas * system.size("width"), lengths)
+    return _sampled(system, key, replicas * system.size("width"), degrees, lengths)
 
 
 def check_particles(
@@ -219,6 +242,7 @@ def adapted_weights_on_data(
     warmup: int = 100,
     samples: int = 120,
     trajectory: float = 2.5,
+    degrees: Degrees = _DEGREES,
     seed: int = 0,
 ) -> SampledOnData:
     r"""Kernel adaptation on a given training set for weights with their full distribution, by
@@ -239,6 +263,7 @@ def adapted_weights_on_data(
         warmup: steps of a chain that tune the step size and are discarded. Default 100.
         samples: draws of every chain. Default 120.
         trajectory: length of a trajectory in units of the prior widths. Default 2.5.
+        degrees: degrees k of `modes`. Default (1, 2, 3).
         seed: seed of the random numbers, which are the same for every system. Default 0.
 
     Raises:
@@ -255,15 +280,19 @@ def adapted_weights_on_data(
     (3,)
     """
     lengths = {"chains": chains, "warmup": warmup, "samples": samples, "trajectory": trajectory}
-    return _sampled(system, jax.random.key(seed), particles, lengths)
+    return _sampled(system, jax.random.key(seed), particles, degrees, lengths)
 
 
 def _sampled(
-    system: NetworkOnData, key: PRNGKeyArray, particles: int, lengths: dict[str, Any]
+    system: NetworkOnData,
+    key: PRNGKeyArray,
+    particles: int,
+    degrees: Degrees,
+    lengths: dict[str, Any],
 ) -> SampledOnData:
     start_key, run_key = jax.random.split(key)
     density, chains = (
-        Particles(system, jnp.asarray(particles / system.width)),
+        Particles(system, jnp.asarray(particles / system.width), degrees),
         lengths.pop("chains"),
     )
     # Half of the chains start from the prior, half from the Gaussian weights of the theory: if they
@@ -296,6 +325,7 @@ def _summary(system: NetworkOnData, run: Samples) -> SampledOnData:
         total_learnability_error=health.standard_error[0],
         spread_error=health.standard_error[1],
         projections_error=health.standard_error[2:],
+        modes=averages.modes,
         residual=jnp.linalg.norm(missed) / jnp.linalg.norm(y),
     )
 
@@ -307,8 +337,9 @@ def _summary(system: NetworkOnData, run: Samples) -> SampledOnData:
 class SolvedOnDrawnData(OnModes):
     """The output on the modes as a theory predicts it on one drawn training set.
 
-    `output` is f_k, from a least-squares regression of the mean output on the kept h_k over test
-    points that come in quartets (+-z, +-x_perp), so that functions that are odd in x_perp cancel.
+    `output` is f_k: exact for theories that give projections themselves, otherwise from a
+    least-squares regression of the mean output on the kept h_k over test points that come in
+    quartets (+-z, +-x_perp), so that functions that are odd in x_perp cancel.
 
     Fields:
         residual: residual of the theory.
@@ -396,8 +427,9 @@ def solved_on_drawn_data(
     key, so that the two differ by the theory alone.
 
     Args:
-        theory: theory or sampler on given data. Default `gaussian_weights_on_data`.
-        quartets: number of test points divided by 4. Default 2500.
+        theory: theory or sampler on given data. Default `gaussian_weights_on_data`. One that has
+            an option `degrees`, as `adapted_weights_on_data` does, gives the projections itself.
+        quartets: number of test points divided by 4, for other theories. Default 2500.
 
     Source: derived here.
 
@@ -412,6 +444,10 @@ def solved_on_drawn_data(
     layer = at.hidden
     # a key for the test points that the sampler does not use
     train, test = training_set(at, key), jax.random.fold_in(key, 3)
+    if "degrees" in inspect.signature(theory).parameters:
+        own: Callable[..., Any] = theory
+        exact = own(network_on(at, *train, *train), degrees=layer.degrees)
+        return _solved(layer, exact.modes, exact)
     # Every test point comes with its mirror images along w_* and orthogonal to it, so that
     # functions that are odd in the orthogonal components cancel exactly.
     quarter = jax.random.normal(test, (quartets, at.size("input_dim")))
@@ -419,7 +455,12 @@ def solved_on_drawn_data(
     x = jnp.concatenate([quarter, -quarter, flip * quarter, -flip * quarter])
     found = theory(network_on(at, *train, x, layer.target(x[:, 0])))
     basis = jnp.stack([hermite(k, x[:, 0]) for k in layer.degrees], axis=1)
-    output = jnp.linalg.lstsq(basis, found.mean)[0]
+    return _solved(layer, jnp.linalg.lstsq(basis, found.mean)[0], found)
+
+
+def _solved(
+    layer: HiddenLayer, output: Array, found: DataPrediction | SampledOnData
+) -> SolvedOnDrawnData:
     return SolvedOnDrawnData(
         **on_modes(layer, output, found.spread), residual=found.residual, converged=found.converged
     )

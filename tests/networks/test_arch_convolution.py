@@ -20,6 +20,7 @@ from orderparam.networks import (
     Serial,
     Sum,
     UnsharedConvolution,
+    convolution,
     convolutional,
     fully_connected,
     random_kernels,
@@ -169,6 +170,27 @@ def test_shared_and_local_layers_agree_when_the_filters_are_equal(window, stride
     one, other = jax.jit(lambda: (shared(weights, IMAGES), local(same, IMAGES)))()
     np.testing.assert_allclose(one, other, rtol=1e-12)
     assert one.shape == (3, *shared.output_shape(shape))
+
+
+@pytest.mark.parametrize(
+    ("window", "strides", "padding"),
+    [((2, 3), (2, 1), "circular"), (4, 3, "same"), ((2, 3), 1, "valid")],
+)
+def test_large_inputs_are_convolved_to_the_same(monkeypatch, window, strides, padding):
+    """Inputs whose windows are too many to be copied, with the derivatives."""
+    layer = Convolution(3, window, strides, padding, bias_variance=1.0)
+    weights = layer.draw(KEY, IMAGES.shape[1:])
+
+    def both():
+        value, back = jax.vjp(layer, weights, IMAGES)
+        return value, back(jnp.cos(value))
+
+    copied = both()
+    monkeypatch.setattr(convolution, "_LARGEST_UNFOLDED", 0)
+    assert "conv_general_dilated" in str(jax.make_jaxpr(layer)(weights, IMAGES))
+    convolved = both()
+    for one, other in zip(jax.tree.leaves(copied), jax.tree.leaves(convolved), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-13)
 
 
 def test_average_pool_is_a_mean_over_windows():

@@ -132,9 +132,8 @@ def finite_width_depth(
 @study(
     "finite-width-temperature",
     title=(
-        "On 40 digits the test error of a Bayesian network of 40 units is 6 to 10 % above infinite "
-        "width from T = 0.003 to 0.1 and its train error 10 to 24 % below; here theory predicts "
-        "both within 3 %, which does not hold for 80 of each"
+        "On 40 digits the test error of a network of 40 units lies 6 to 10 % above infinite width, "
+        "its train error 10 to 24 % below; theory predicts both within 3 %"
     ),
     source=_BAGLIONI,
     panels=[
@@ -325,8 +324,8 @@ def _units(data: Any) -> Any:
 @study(
     "finite-width-architectures",
     title=(
-        "Convolutional networks of 8 to 100 channels have a lower test error than their Gaussian "
-        "process, by less than the theory of their width says"
+        "On a teacher of one filter convolutional networks of 8 to 100 channels have a lower test "
+        "error than their Gaussian process, by less than the theory of their width says"
     ),
     source=AIUDI,
     panels=[

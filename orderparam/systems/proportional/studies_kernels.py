@@ -99,8 +99,8 @@ _CASES = ("shared filter", "one patch", "digits, parity")
 @study(
     "local-feature-importance",
     title=(
-        "The local order parameters of 20 channels show which pairs of patches are used; the "
-        "large ones differ from theory by up to 16 %, mostly upwards"
+        "The local order parameters of 20 channels show which pairs of patches a filter of a "
+        "known teacher uses; the used ones lie up to 16 % above the theory"
     ),
     source=AIUDI,
     panels=[

@@ -112,7 +112,7 @@ def _passage_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
 @study(
     "staircase-mean-field",
     title=(
-        "Between 70 and 98 examples the weights of mean-field networks of 1,000 units pass from "
+        "Between 70 and 125 examples the weights of mean-field networks of 1,000 units pass from "
         "one maximum of their density to two; in theory at 91"
     ),
     source=_GROKKING,
@@ -124,11 +124,12 @@ def _passage_panels(p: Mapping[str, Any]) -> list[Panel | Freehand]:
         {scaled_temperature}$/N$, variance of $\sqrt{{N}}a$ {scaled_readout_variance}$/N$;
         $E|w|^2$ = {weight_variance}. Learnability of $h_p$: the share of the part $He_p$ that is
         learned, negative where it has the wrong sign. Spread: variance of $\rho = w\cdot w_*$ over
-        that of the prior. Curvature: $2b$ of the fit $a - b\rho^2 + c\rho^4$ to the logarithm of
-        the density of $\rho$ at $|\rho| < 0.45$; where it is negative the density has two maxima.
-        GMFL: weights of any distribution; VGA: Gaussian weights; GP: infinitely many units.
-        Theories are averaged over data (effective ridge). Of every network one chain starts from
-        the prior and one with all units along $\pm w_*$.
+        that of the prior, $\sigma_w^2/d = E|w|^2/d$. Curvature: $2b$ of the fit $a - b\rho^2 +
+        c\rho^4$ to the logarithm of the density of $\rho$ at $|\rho| < 0.45$; where it is negative
+        the density has two maxima. GMFL: weights of any distribution; VGA: Gaussian weights; GP:
+        infinitely many units. Theories are averaged over data (effective ridge); the lines of the
+        last panel are GMFL. Of every network one chain starts from the prior and one with all units
+        along $\pm w_*$.
     """,
     explained=(
         "Gaussian weights are an ansatz, which at 165 examples gives 27 % too much of the cubic "

@@ -22,7 +22,7 @@ from orderparam.kernels.window import Padding, Window
 from orderparam.networks.affine import Affine, Weights
 from orderparam.networks.layer import Shape, grid_of, open_width
 
-_LARGEST_UNFOLDED = 2**25  # values in the copied windows: 256 MiB in double precision
+_LARGEST_UNFOLDED = 2**23  # values in the copied windows: 64 MiB in double precision
 
 
 class _OverPatches(Affine):
@@ -60,7 +60,7 @@ class Convolution(_OverPatches):
     only. window, strides, padding: see `orderparam.kernels.window.Window`. Raises `ValueError` for
     values out of range, and for inputs without a grid or smaller than the window.
 
-    The windows of up to 2^25 input values are copied side by side and multiplied with the filters
+    The windows of up to 2^23 input values are copied side by side and multiplied with the filters
     as one matrix, which on processors is 14 to 75 times as fast as a convolution in the compiled
     loops of samplers and of training; larger inputs are convolved without copies.
     """

@@ -311,9 +311,9 @@ def draw_temperatures(axes: Any, comparison: Comparison) -> None:
         "32 samples f is 0.138(3) after the 12,000 sweeps of this figure and 0.130(3) after 48,000 "
         "on the same samples, where the theories have 0.121 and 0.123. Those of 20 inputs are long "
         "enough: with 16 samples f is 0.139(6) after 3,000 sweeps, 0.135(5) after 12,000 and on "
-        "other 16 samples 0.135(5) after 80,000. The deviations at T = 0.2, 21 % with 10 inputs, "
-        "13 % with 20 and at most 6(2) % with 40, then fall as they do at higher temperatures; they "
-        "are still larger than what broken symmetry changes, 2 %."
+        "other 16 samples 0.135(5) after 80,000. The deviations from broken symmetry at T = 0.2, "
+        "20 % with 10 inputs, 13 % with 20 and at most 6(2) % with 40, then fall as they do at "
+        "higher temperatures; they are still larger than what broken symmetry changes, 2 %."
     ),
 )
 def capacity_errors(

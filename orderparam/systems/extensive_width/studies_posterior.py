@@ -173,7 +173,7 @@ _LAWS = tuple(f"{name} read-outs" for name in ("homogeneous", "Rademacher", "Gau
 @study(
     "quadratic-specialisation",
     title="With $6 d^2$ examples chains from both starts reach half of the error of a state "
-    "without learned features, 1 to 12 % above the theory; overlaps stay up to 0.35 below it",
+    "without learned features, up to 12 % above the theory; overlaps stay up to 0.35 below it",
     source="Barbier, Camilli, Nguyen, Pastore and Skerk 2025, Statistical mechanics of "
     "extensive-width Bayesian neural networks",
     seconds=(95, 40000),
@@ -255,7 +255,7 @@ def quadratic_specialisation(
 @study(
     "effective-model",
     title="At 32 inputs the seven strongest features keep their overlaps if features that are not "
-    "learned are replaced by noise; the two next to the threshold do not reach the theory",
+    "learned are replaced by noise; the next two then stay 0.3 below the theory",
     source="Nguyen and Barbier 2026, effective model",
     seconds=(80, 20000),
     observables=("overlap",),

@@ -351,8 +351,8 @@ def collective(
 @study(
     "readout-laws",
     title=(
-        "Of 14 features with similar read-outs all stay unlearned at $n/d^2$ = 0.5, nearly all stay "
-        "learned at 2; of steeper ones two or three do and then five to nine, the last two in part"
+        "Of 14 features with similar read-outs all stay unlearned at $n/d^2$ = 0.5, nearly all "
+        "stay learned at 2; of steeper ones two or three and then five to nine, the last in part"
     ),
     source="Nguyen and Barbier 2026, appendix figures",
     seconds=(60, 3000),

@@ -263,10 +263,10 @@ def _aside(data: xr.Dataset) -> xr.DataArray:
     observables=("output",),
     explained="On the same data sets the network's learnability minus that of the particles is "
     "-0.0121(7), -0.0156(7), -0.0143(5) for h_1 and -0.001(1), -0.003(2), 0.004(3) for "
-    "h_2 at 24, 48 and 96 examples. The 40 units are the reason. Control at 48 examples on the same "
-    "16 sets: with temperature and read-out variance halved, which leaves the theory as it is, "
-    "networks of 80 units learn 0.0113(7) more of h_1 and 0.002(2) more of h_2. The "
-    "lines are averages over data that neglect how data sets of one size differ; "
+    "h_2 at 24, 48 and 96 examples. The 40 units are the reason. Control at 48 examples on the "
+    "same 16 sets: with temperature and read-out variance halved, which leaves the theory as it "
+    "is, networks of 80 units learn 0.0113(7) more of h_1 and 0.002(2) more of h_2. The lines are "
+    "averages over data that neglect how data sets of one size differ; "
     "adapted weights with the effective ridge are nearest, 7 to 16 % too high for h_1.",
     coarse="The row is that of a theory averaged over data, and the 16 data sets scatter by 14 % "
     "of it. The title compares networks with the theory on their own data sets, where errors are "

@@ -80,11 +80,12 @@ _WIDTHS = (12, 3000)  # range of widths that is drawn
         "Kernel adaptation is the leading order in 1/N. On one training set, where errors are "
         "those of the Markov chains alone, the spread lies 11.0(2), 6.3(2) and 3.4(1) % above it "
         "at 20, 40 and 80 units, nearly as 1/N, R_2 5.1(2), 4.0(2) and 2.5(2) %, which falls more "
-        "slowly, R_3 (not drawn) 13(1), 2(1) and -2(1) %, R_1 within 0.3 %. The number of particles is not the reason: with 320, "
-        "640 and 1280 particles the theory has the spreads 5.430(9), 5.430(7) and 5.417 and R_2 = "
-        "1.088(2), 1.086(2) and 1.085 at 20 units; with 640 and 1280 particles 4.040(4), 4.025(3) "
-        "and 1.021(2), 1.017(1) at 40, 3.049(6), 3.044(3) and 0.925(2), 0.925(1) at 80. Other "
-        "training sets, 48 at chi = 8 and 40 units, are in `relu-adaptation`."
+        "slowly, R_3 (not drawn) 13(1), 2(1) and -2(1) %, R_1 within 0.3 %. The number of "
+        "particles is not the reason: with 320, 640 and 1280 particles the theory has the spreads "
+        "5.430(9), 5.430(7) and 5.417 and R_2 = 1.088(2), 1.086(2) and 1.085 at 20 units; with 640 "
+        "and 1280 particles 4.040(4), 4.025(3) and 1.021(2), 1.017(1) at 40, 3.049(6), 3.044(3) "
+        "and 0.925(2), 0.925(1) at 80. Other training sets, 48 at chi = 8 and 40 units, are in "
+        "`relu-adaptation`."
     ),
     full={
         "input_dim": 24,

@@ -177,6 +177,19 @@ def test_particles_in_single_precision(activation):
         np.testing.assert_allclose(force, its_force, atol=2e-5 * np.abs(its_force).max())
 
 
+def test_cold_particles_keep_double_precision():
+    """Below the smallest eigenvalues rounded products of features are no kernel."""
+    system = on_data("erf")
+    system = system.with_(inputs=0.1 * system.inputs, temperature=1e-12)
+    u = jnp.asarray(np.random.default_rng(1).standard_normal((60, 3)))
+    rounded, exact = (float(Particles(system, 3, single=single)(u)) for single in (True, False))
+    assert np.isfinite(exact)
+    assert not abs(rounded - exact) < 1e-2 * abs(exact)
+    found = adapted_weights_on_data(system, particles=60, warmup=20, samples=8)
+    assert bool(jnp.all(jnp.isfinite(found.mean)))
+    assert float(found.residual) < 1
+
+
 def test_particles_project_their_output_exactly():
     """Components of the output along Hermite polynomials, against averages over many inputs."""
     system, random = on_data("erf"), np.random.default_rng(5)

@@ -70,6 +70,7 @@ from orderparam.systems.kernel_adaptation.two_layers.model import ScaledNetwork,
 
 
 _DEGREES: Degrees = (1, 2, 3)
+_LEAST_IN_SINGLE = 1e-3  # temperature over read-out variance
 
 
 class _Recorded(eqx.Module):
@@ -85,7 +86,8 @@ class Particles(eqx.Module):
     evidence.
 
     In single precision, the default, features and their products are rounded, which changes the
-    density by 1e-7 of itself; they take most of the time.
+    density by 1e-7 of itself as long as the temperature is not far below the kernel; they take
+    most of the time.
     """
 
     system: NetworkOnData
@@ -292,7 +294,9 @@ def _sampled(
 ) -> SampledOnData:
     start_key, run_key = jax.random.split(key)
     density, chains = (
-        Particles(system, jnp.asarray(particles / system.width), degrees),
+        Particles(
+            system, jnp.asarray(particles / system.width), degrees, _in_single_precision(system)
+        ),
         lengths.pop("chains"),
     )
     # Half of the chains start from the prior, half from the Gaussian weights of the theory: if they
@@ -301,6 +305,15 @@ def _sampled(
     root = jnp.linalg.cholesky(gaussian_weights_on_data(system).covariance)
     starts = jnp.concatenate([draws[: chains // 2], draws[chains // 2 :] @ root.T])
     return _summary(system, sample(density, starts, run_key, observe=density.record, **lengths))
+
+
+def _in_single_precision(system: NetworkOnData) -> bool:
+    """Whether the temperature is large enough that rounded products of features do not change
+    (K + T)^{-1}: K is of the order of the read-out variance."""
+    temperature, variance = system.temperature, system.readout_variance
+    if not (is_number(temperature) and is_number(variance)):
+        return False
+    return float(temperature) >= _LEAST_IN_SINGLE * float(variance)
 
 
 def _summary(system: NetworkOnData, run: Samples) -> SampledOnData:

@@ -177,6 +177,14 @@ def test_particles_in_single_precision(activation):
         np.testing.assert_allclose(force, its_force, atol=2e-5 * np.abs(its_force).max())
 
 
+@pytest.mark.parametrize("degrees", [(), (-1,), (1.5,), "13", [1, 3], (10**400,), (float("nan"),)])
+def test_degrees_that_are_none_are_refused(degrees):
+    with pytest.raises(ValueError, match=r"degrees = .*: must be a tuple of integers"):
+        adapted_weights_on_data(on_data("erf"), particles=20, degrees=degrees)
+    with pytest.raises(ValueError, match=r"degrees = .*: must be a tuple of integers"):
+        sampled_on_data(on_data("erf"), jax.random.key(0), degrees=degrees)
+
+
 def test_cold_particles_keep_double_precision():
     """Below the smallest eigenvalues rounded products of features are no kernel."""
     system = on_data("erf")

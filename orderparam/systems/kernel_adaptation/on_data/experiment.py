@@ -158,9 +158,31 @@ class SampledOnData(OnTestSet, FromChains):
     residual: Float[Array, ""]
 
 
-def _check(system: NetworkOnData, replicas: int = 1, chains: int = 2, **_: object) -> None:
+_HIGHEST = 20  # degree
+
+
+def _check_degrees(degrees: object) -> None:
+    if (
+        not isinstance(degrees, tuple)
+        or not degrees
+        or not all(isinstance(k, int) and 0 <= k <= _HIGHEST for k in degrees)
+    ):
+        raise ValueError(
+            f"degrees = {degrees!r:.80}: must be a tuple of integers from 0 to {_HIGHEST}, such as "
+            "(1, 3)"
+        )
+
+
+def _check(
+    system: NetworkOnData,
+    replicas: int = 1,
+    chains: int = 2,
+    degrees: Degrees = _DEGREES,
+    **_: object,
+) -> None:
     check_integer("replicas", replicas, 1)
     check_chains(system, chains)
+    _check_degrees(degrees)
     two_layers(system)
 
 
@@ -194,10 +216,11 @@ def sampled_on_data(
         samples: draws of every chain. Default 120.
         trajectory: length of a trajectory in units of the prior widths; the weights are wider by
             sqrt(spread) along w_*. Default 2.5.
-        degrees: degrees k of `modes`. Default (1, 2, 3).
+        degrees: degrees k of `modes`, from 0 to 20. Default (1, 2, 3).
 
     Raises:
-        ValueError: unless replicas is an integer >= 1, chains is even and the width is an integer.
+        ValueError: unless replicas is an integer >= 1, chains is even, the width is an integer and
+            degrees is a tuple of integers from 0 to 20.
 
     Accuracy: statistical; see `r_hat` and `effective_samples`.
 
@@ -230,8 +253,9 @@ def check_particles(
         )
 
 
-def _check_theory(system: NetworkOnData, **options: Any) -> None:
+def _check_theory(system: NetworkOnData, degrees: Degrees = _DEGREES, **options: Any) -> None:
     two_layers(system)
+    _check_degrees(degrees)
     check_particles(system, **options)
 
 
@@ -265,12 +289,12 @@ def adapted_weights_on_data(
         warmup: steps of a chain that tune the step size and are discarded. Default 100.
         samples: draws of every chain. Default 120.
         trajectory: length of a trajectory in units of the prior widths. Default 2.5.
-        degrees: degrees k of `modes`. Default (1, 2, 3).
+        degrees: degrees k of `modes`, from 0 to 20. Default (1, 2, 3).
         seed: seed of the random numbers, which are the same for every system. Default 0.
 
     Raises:
-        ValueError: for an odd number of chains, for fewer particles than units, and for a network
-            with several hidden layers.
+        ValueError: for an odd number of chains, for fewer particles than units, for degrees that
+            are not a tuple of integers from 0 to 20, and for a network with several hidden layers.
 
     Accuracy: errors of order 1/R, plus those of the Markov chains. Not differentiable.
 

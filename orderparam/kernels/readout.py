@@ -84,13 +84,26 @@ def log_evidence(
 
 
 @jax.custom_jvp
+def inverse(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
+    """Inverse of a symmetric positive definite matrix A, with the derivative dA^{-1} = -A^{-1} dA
+    A^{-1}. Unchecked: NaN if A is singular."""
+    return jsl.cho_solve((jnp.linalg.cholesky(matrix), True), jnp.eye(matrix.shape[0]))
+
+
+@inverse.defjvp
+def _(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    inverted = inverse(primals[0])
+    return inverted, -inverted @ tangents[0] @ inverted
+
+
+@jax.custom_jvp
 def log_det_and_form(
     matrix: Float[Array, "n n"], sides: Float[Array, "n output"]
 ) -> tuple[Float[Array, ""], Float[Array, ""]]:
     """log det A and tr b^T A^-1 b for a symmetric positive definite matrix A.
 
     The derivatives are tr A^-1 dA and 2 tr c^T db - tr c c^T dA with c = A^-1 b, which costs a half
-    of a derivative through the Cholesky factor.
+    of a derivative through the Cholesky factor. Derivatives of any order exist.
     """
     cholesky = jnp.linalg.cholesky(matrix)
     half = jsl.solve_triangular(cholesky, sides, lower=True)
@@ -100,10 +113,10 @@ def log_det_and_form(
 @log_det_and_form.defjvp
 def _(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Any, Any]:
     (matrix, sides), (change, moved) = primals, tangents
-    inverse = jsl.cho_solve((jnp.linalg.cholesky(matrix), True), jnp.eye(matrix.shape[0]))
-    solved = inverse @ sides
+    inverted = inverse(matrix)
+    solved = inverted @ sides
     slopes = (
-        jnp.sum(inverse * change),
+        jnp.sum(inverted * change),
         2 * jnp.sum(solved * moved) - jnp.sum((solved @ solved.T) * change),
     )
     return log_det_and_form(matrix, sides), slopes

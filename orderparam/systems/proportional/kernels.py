@@ -23,11 +23,11 @@ factorised; `Places` factorises the kernel of all examples and outputs.
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import jax.scipy.linalg as jsl
 import numpy as np
 from jaxtyping import Array, Float
 
 from orderparam.kernels.common_scale import Eigenbasis
+from orderparam.kernels.readout import inverse, log_det_and_form
 from orderparam.systems.proportional.model import BayesianPatchNetwork, LocallyConnected
 from orderparam.systems.proportional.patch_kernels import (
     PatchKernels,
@@ -38,50 +38,15 @@ from orderparam.systems.proportional.patch_kernels import (
 )
 from orderparam.systems.proportional.results import losses, regression
 
-# ------------------------------------------------------------------------------------------------
-# log det A + y^T A^{-1} y, the part of an effective action that depends on the data, with cheap
-# derivatives of any order.
 
-
-@jax.custom_jvp
-def inverse(matrix: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """Inverse of a symmetric positive definite matrix A, with the derivative dA^{-1} = -A^{-1} dA
-    A^{-1}."""
-    return jsl.cho_solve((jnp.linalg.cholesky(matrix), True), jnp.eye(matrix.shape[-1]))
-
-
-@inverse.defjvp
-def _(primals, tangents):
-    inverted = inverse(primals[0])
-    return inverted, -inverted @ tangents[0] @ inverted
-
-
-@jax.custom_jvp
 def data_term(
     noisy: Float[Array, "train train"], targets: Float[Array, "train *output"]
 ) -> Float[Array, ""]:
-    """The sum D log det A + tr y^T A^{-1} y, with A = `noisy` symmetric positive definite and D the
-    number of outputs.
-
-    Its derivative is tr (D A^{-1} - a a^T) dA + 2 tr a^T dy with a = A^{-1} y, from the same
-    Cholesky factor.
-    """
-    cholesky = jnp.linalg.cholesky(noisy)
-    half = jsl.solve_triangular(cholesky, targets, lower=True)
-    outputs = 1 if targets.ndim == 1 else targets.shape[1]
-    return 2 * outputs * jnp.sum(jnp.log(jnp.diag(cholesky))) + jnp.sum(half**2)
-
-
-@data_term.defjvp
-def _(primals, tangents):
-    noisy, targets = primals
-    inverted = inverse(noisy)
-    dual = inverted @ targets
-    outputs, spread = (
-        (1, jnp.outer(dual, dual)) if targets.ndim == 1 else (targets.shape[1], dual @ dual.T)
-    )
-    change = jnp.sum((outputs * inverted - spread) * tangents[0]) + 2 * jnp.sum(dual * tangents[1])
-    return data_term(noisy, targets), change
+    """The part of an effective action that depends on the data: the sum D log det A + tr y^T A^{-1}
+    y, with A = `noisy` symmetric positive definite and D the number of outputs."""
+    columns = targets.reshape(targets.shape[0], -1)
+    log_det, form = log_det_and_form(noisy, columns)
+    return columns.shape[1] * log_det + form
 
 
 def weighted_kernels(

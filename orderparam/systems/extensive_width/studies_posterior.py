@@ -75,15 +75,15 @@ def _draw_chains(axes: Any, comparison: Comparison) -> None:
         "theory; most other chains do not converge"
     ),
     source="Nguyen and Barbier 2026, figure with decay 0.3",
-    seconds=(95, 90000),
+    seconds=(95, 8000),
     observables=("error", "effective_width"),
     full={
-        "input_dim": 200,
-        "width": 100,
+        "input_dim": 48,
+        "width": 24,
         "warmup": 300,
         "draws": 400,
         "seeds": 8,
-        "ratios": tuple(np.arange(1, 11) * 0.3),
+        "ratios": (0.5, 1.0, 1.5, 2.0, 2.5, 3.0),
     },
     panels=lambda p: [
         Panel("n_train", "error", log="y", where={"label": _DRAWN}),
@@ -257,17 +257,16 @@ def quadratic_specialisation(
     title="At 32 inputs the seven strongest features keep their overlaps if features that are not "
     "learned are replaced by noise; the ninth, next to the threshold, stays too small in both",
     source="Nguyen and Barbier 2026, effective model",
-    seconds=(80, 20000),
+    seconds=(80, 9000),
     observables=("overlap",),
     gallery={"warmup": 600, "draws": 400, "thin": 5},
     full={
-        "input_dim": 200,
-        "width": 100,
+        "input_dim": 48,
+        "width": 24,
         "warmup": 600,
         "draws": 400,
         "thin": 5,
-        "doublings": 3,
-        "seeds": 8,
+        "seeds": 16,
     },
     panels=[
         Panel("feature", "overlap", by="model", jump=learned),
@@ -349,10 +348,10 @@ def _draw_ratio(axes: Any, comparison: Comparison) -> None:
         "the theory of large systems within 3 %"
     ),
     source="measured for this package on the model of Nguyen and Barbier 2026",
-    seconds=(60, 30000),
+    seconds=(60, 7000),
     observables=("error", "posterior_mean_error"),
     gallery={"input_dims": (16, 24, 32)},
-    full={"input_dims": (16, 24, 32, 40, 48, 64, 96), "draws": 400, "seeds": 16},
+    full={"input_dims": (16, 24, 32, 40, 48, 64), "draws": 400, "seeds": 16},
     panels=[
         Freehand(_draw_ratio),
         Panel(
@@ -460,10 +459,10 @@ def _draw_over_theory(axes: Any, comparison: Comparison) -> None:
     title="Learning the read-outs raises the posterior's error, and knowing the lengths of rows "
     "lowers it, by about 1/d",
     source="measured for this package on the model of Nguyen and Barbier 2026",
-    seconds=(90, 20000),
+    seconds=(90, 7000),
     observables=("error",),
     gallery={"input_dims": (8, 12, 16), "seeds": 16},
-    full={"input_dims": (8, 12, 16, 24, 32, 48), "draws": 400, "seeds": 32},
+    full={"input_dims": (8, 12, 16, 24), "draws": 400, "seeds": 16},
     panels=[Freehand(_draw_paired), Freehand(_draw_over_theory)],
     caption=r"""
         Teacher of $k$ hidden units with $\tanh(2z)$, Gaussian inputs; read-outs $\propto

@@ -139,7 +139,7 @@ def _teacher(dim: int, parameters: Any) -> HierarchicalTeacher:
         "the theory of large systems, because data sets differ"
     ),
     source="measured for this package on the model of Nguyen and Barbier 2026",
-    seconds=(70, 20000),
+    seconds=(70, 6000),
     observables=("free_energy_difference",),
     gallery={
         "input_dims": (16, 32, 64),
@@ -153,16 +153,15 @@ def _teacher(dim: int, parameters: Any) -> HierarchicalTeacher:
         "free_seeds": 16,
     },
     full={
-        "input_dims": (16, 32, 64, 128),
-        "ratios": (2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0),
-        "weights": 32,
-        "sweeps": (5000, 5000, 5000, 5000),
+        "input_dims": (16, 32, 64),
+        "ratios": (1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0),
+        "sweeps": (3000, 3000, 6000),
         "seeds": 64,
         "sizes": (16, 32, 64, 128),
-        "free_dims": (16, 32, 64),
-        "free_ratios": (2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0),
-        "free_sweeps": (10000, 10000, 10000),
-        "free_seeds": 64,
+        "free_dims": (8, 16, 32),
+        "free_ratios": (1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 5.0),
+        "free_sweeps": (3000, 3000, 8000),
+        "free_seeds": 32,
     },
     panels=[
         Panel(

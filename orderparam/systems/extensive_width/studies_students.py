@@ -284,7 +284,7 @@ def student_training(
         "of features that its data resolve in theory, and not above it"
     ),
     source="Nguyen and Barbier 2026, experiments with Adam",
-    seconds=(80, 40000),
+    seconds=(80, 7000),
     observables=("error",),
     explained=(
         "The theory is the smallest possible error at that width, which Adam does not reach: its "
@@ -293,9 +293,8 @@ def student_training(
         "not bend and the largest width is best."
     ),
     full={
-        "input_dim": 200, "width": 100, "epochs": 10000, "seeds": 9,
-        "widths": (5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100), "ratios": (1.0, 2.0, 3.0, 5.0,
-        10.0),
+        "input_dim": 64, "width": 32, "epochs": 4000, "seeds": 16,
+        "widths": (4, 8, 12, 16, 20, 24, 28, 32),
     },
     panels=lambda p: [
         Panel("width", "error", by="ratio", log="xy", reference=[slope(1 - 2 * p["decay"])])
@@ -337,7 +336,7 @@ def student_width(
         "learned, the error of students of full width is three times the smallest possible one"
     ),
     source="Nguyen and Barbier 2026, figure with decay 1",
-    seconds=(100, 200_000),
+    seconds=(100, 10_000),
     observables=("error",),
     gallery={
         "input_dim": 100,
@@ -350,11 +349,11 @@ def student_width(
         "seeds": 16,
     },
     full={
-        "input_dim": 200,
-        "width": 100,
-        "learning": (2.0, 2.85, 4.07, 5.81, 8.29, 11.8),
-        "refining": (24.0, 34.0, 49.0, 70.0),
-        "fractions": (0.85, 0.7, 0.5, 0.35),
+        "input_dim": 128,
+        "width": 64,
+        "learning": (1.0, 1.5, 2.2, 3.3, 5.0, 7.5),
+        "refining": (16.0, 23.0, 32.0),
+        "fractions": (0.75, 0.5),
         "epochs": 300,
         "batches": 100,
         "seeds": 16,
@@ -428,7 +427,7 @@ def student_scaling(
         "after 2,000 epochs than students that train theirs; with free rows their error rises again"
     ),
     source="Nguyen and Barbier 2026, appendix on experiments",
-    seconds=(60, 30000),
+    seconds=(60, 9000),
     observables=("error",),
     explained=(
         "The theory is the smallest possible error, which Adam does not reach. With unit rows and "
@@ -443,7 +442,7 @@ def student_scaling(
         "of free length make errors 1 to 16 % smaller than unit rows where read-outs are trained."
     ),
     gallery={"ratios": (1.0, 1.5, 2.0, 3.0), "seeds": 16},
-    full={"input_dim": 100, "width": 50, "epochs": 10_000, "seeds": 16},
+    full={"input_dim": 48, "width": 24, "epochs": 4000, "seeds": 16},
     columns=3,
     panels=lambda p: [
         Panel("teacher.n_train", "error", log="xy", xlabel="training examples $n$"),

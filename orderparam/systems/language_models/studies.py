@@ -170,7 +170,7 @@ def draw_positions(axes: Any, comparison: Comparison) -> None:
         position in the window; for comparison, predictions from counts of up to {order}
         preceding bytes in that text.
     """,
-    seconds=(60, 30_000),
+    seconds=(60, 8000),
     observables=("test_loss",),
     gallery={
         "widths": (16, 24, 32, 48, 64, 192),
@@ -182,7 +182,7 @@ def draw_positions(axes: Any, comparison: Comparison) -> None:
     full={
         "widths": (16, 32, 64, 96, 128, 192),
         "lstm_widths": (16, 32, 64, 128, 256, 352),
-        "n_train": (131_072, 262_144, 524_288, 1_048_576, 2_097_152, 4_194_304),
+        "n_train": (131_072, 262_144, 524_288, 1_048_576, 2_097_152),
         "packages": ("pydoc_data", "numpy", "scipy"),
         "test_bytes": 65_536,
         "seeds": 4,

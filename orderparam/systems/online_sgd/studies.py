@@ -39,15 +39,13 @@ from orderparam.systems.online_sgd.theory import overlap_flow
     source="Saad, Solla 1995; Veiga, Stephan, Loureiro, Krzakala, Zdeborova 2022, Fig. 2",
     gallery={"seeds": 16},
     full={
-        "dim": 10_000,
+        "dim": 1000,
         "width": 8,
         "teacher_width": 4,
-        "horizon": 3000.0,
-        "long_horizon": 1e4,
         "seeds": 16,
         "noises": (0.0, 1e-4, 1e-3, 1e-2),
     },
-    seconds=(60, 20_000),
+    seconds=(60, 6000),
     observables=("test_error",),
     explained=(
         "Runs leave the plateau at random times, and the slowest runs dominate the mean. Control "
@@ -308,7 +306,7 @@ def sgd_phase_diagram(
     ),
     source=f"{VEIGA}, Fig. 3",
     gallery={"seeds": 64},
-    full={"dims": (64, 256, 1024, 4096), "seeds": 64, "width": 2, "horizon": 400.0},
+    full={"dims": (64, 256, 1024, 4096), "seeds": 64, "width": 2, "horizon": 100.0},
     seconds=(45, 10_000),
     observables=("test_error",),
     panels=lambda p: [

@@ -316,8 +316,8 @@ def deep_kurtosis(
     ),
     source="Neal 1996; Poole et al. 2016; Lee et al. 2018; Jacot et al. 2018",
     gallery={"seeds": 16},
-    full={"width": 1000, "networks": 32, "seeds": 8, "pair_width": 4000, "pairs": 256},
-    seconds=(80, 20_000),
+    full={"width": 500, "networks": 16, "seeds": 16, "pair_width": 2000, "pairs": 128},
+    seconds=(80, 2000),
     observables=("nngp_correlation", "ntk_correlation", "correlation"),
     columns=4,
     panels=[
@@ -394,12 +394,12 @@ def kernel_depth(
     source="Jacot et al. 2018; Lee et al. 2019; Novak et al. 2019; Yaida 2020",
     full={
         "widths": (8, 16, 32, 64, 128, 256, 512, 1024),
-        "channels": (8, 16, 32, 64, 128, 256),
+        "channels": (8, 16, 32, 64, 128),
         "units": 2**18,
         "convolutional_units": 2**15,
-        "seeds": 8,
+        "seeds": 16,
     },
-    seconds=(80, 20_000),
+    seconds=(80, 6000),
     observables=("nngp_fluctuation", "ntk_fluctuation", "nngp_bias", "ntk_bias"),
     columns=2,
     panels=[

@@ -227,10 +227,10 @@ def draw_sizes(axes: Any, comparison: Comparison, load: float) -> None:
         "the capacity: their extrapolation is too uncertain"
     ),
     source="Gardner, Derrida 1988; Majer, Engel, Zippelius 1993",
-    seconds=(60, 20000),
+    seconds=(60, 6000),
     observables=("error_fraction",),
     gallery={"dims": (5, 6, 7, 8, 9, 10, 11), "most": 33, "seeds": 16},
-    full={"dims": (5, 6, 7, 8, 9, 10, 11, 12, 13), "most": 52, "samples": 40, "seeds": 16},
+    full={"dims": (5, 6, 7, 8, 9, 10, 11, 12), "most": 36, "samples": 16, "seeds": 16},
     panels=lambda p: [Freehand(partial(draw_sizes, load=load)) for load in p["loads"]],
     columns=2,
     caption=r"""

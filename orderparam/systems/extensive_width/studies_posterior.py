@@ -1,5 +1,6 @@
 """The figures of the sampled posterior on top of the theory."""
 
+import itertools
 from collections.abc import Iterator
 from functools import partial
 from typing import Any
@@ -144,30 +145,35 @@ def posterior_sampling(
     )
 
 
-def _aside(data: xr.Dataset) -> xr.DataArray:
-    """n; that of uninformed chains is shifted, because they would hide informed ones."""
-    return data["n_train"] * (1.07 if data.attrs["label"] == "HMC, uninformed" else 1.0)
+def _per_square(data: xr.Dataset) -> xr.DataArray:
+    """n / d^2; that of uninformed chains is shifted, because they would hide informed ones."""
+    square = data.attrs["facets"]["input_dim"] ** 2
+    return data["n_train"] / square * (1.07 if data.attrs["label"] == "HMC, uninformed" else 1.0)
 
 
 def _draw_errors(axes: Any, comparison: Comparison, law: str) -> None:
     """Draw the errors for one law of read-outs, of the Bayes-optimal and the universal state in
     theory and of chains, those that did not converge large and open."""
-    (optimal,) = comparison.theories(readouts=law).values()
-    square = comparison.parameters["input_dim"] ** 2
-    ratio = optimal["n_train"] / square
     aside = {"color": GREY, "linestyle": DASHES[1], "linewidth": 0.9}
-    axes.plot(ratio, np.ravel(optimal["error"]), color=COLOURS[0])
-    axes.plot(ratio, np.ravel(optimal["universal_error"]), **aside, label="universal state")
-    for number, data in enumerate(comparison.experiments(readouts=law).values()):
-        at, converged = _aside(data) / square, data["converged"]
-        dots(axes, at, data["error"].where(converged), number, colour=ink(), filled=not number)
-        others = data["error"].where(~converged).mean("seed")
-        look = {"color": GREY, "markerfacecolor": "none", "markersize": 8, "zorder": 4}
-        axes.plot(at, np.ravel(others), MARKERS[number], **look)
+    for size, dim in enumerate(comparison.parameters["input_dims"]):
+        (optimal,) = comparison.theories(readouts=law, input_dim=dim).values()
+        ratio = _per_square(optimal)
+        axes.plot(ratio, np.ravel(optimal["error"]), color=COLOURS[size])
+        if not size:
+            axes.plot(ratio, np.ravel(optimal["universal_error"]), **aside, label="universal state")
+        found = comparison.experiments(readouts=law, input_dim=dim).values()
+        for number, data in enumerate(found):
+            at, converged = _per_square(data), data["converged"]
+            chains = data["error"].where(converged)
+            dots(axes, at, chains, number, colour=COLOURS[size], filled=not number)
+            others = data["error"].where(~converged).mean("seed")
+            look = {"color": GREY, "markerfacecolor": "none", "markersize": 8, "zorder": 4}
+            axes.plot(at, np.ravel(others), MARKERS[number], **look)
     axes.set(yscale="log", ylim=(0.05, 1.05), ylabel="" if law != _LAWS[0] else "error")
 
 
 _LAWS = tuple(f"{name} read-outs" for name in ("homogeneous", "Rademacher", "Gaussian"))
+_READOUTS = {_LAWS[0]: (1.0,), _LAWS[1]: (1.0, -1.0)}
 
 
 @study(
@@ -176,36 +182,38 @@ _LAWS = tuple(f"{name} read-outs" for name in ("homogeneous", "Rademacher", "Gau
     "without learned features, up to 12 % above the theory; overlaps stay up to 0.35 below it",
     source="Barbier, Camilli, Nguyen, Pastore and Skerk 2025, Statistical mechanics of "
     "extensive-width Bayesian neural networks",
-    seconds=(95, 40000),
+    seconds=(95, 9000),
     observables=("error", "quadratic_overlap"),
-    gallery={"draws": 240},
+    gallery={"input_dims": (16, 32), "draws": 100, "thin": 4},
     full={
-        "input_dim": 150,
-        "width": 76,
-        "ratios": (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0),
-        "draws": 400,
-        "seeds": 6,
-        "points": 120,
+        "input_dims": (16, 32, 40),
+        "ratios": (2.0, 4.0, 6.0),
+        "draws": 100,
+        "thin": 4,
+        "seeds": 16,
+        "points": 60,
     },
-    panels=lambda p: [
+    panels=[
         *(Freehand(partial(_draw_errors, law=law), law) for law in _LAWS),
         *(
             Panel(
-                ("$n/d^2$", lambda data: _aside(data) / p["input_dim"] ** 2),
+                ("$n/d^2$", _per_square),
                 (f"mean overlap,\n{which} half of $|v|$", partial(_mean_overlap, part=part)),
                 facet="readouts",
+                by="input_dim",
                 ylim=(-0.1, 1.02),
             )
             for which, part in (("larger", 0), ("smaller", 1))
         ),
     ],
     caption=r"""
-        Teacher of $k$ = {width} hidden units on $d$ = {input_dim} Gaussian inputs with the
+        Teacher of $d/2$ hidden units on $d$ = {input_dims} Gaussian inputs with the
         activation $\sigma = He_2/\sqrt{{2}} + He_3/6$ (Hermite polynomials), Gaussian weights and
         read-outs $v$: all 1 (homogeneous), 1 and -1 in equal numbers (Rademacher), or the quantiles
         of a Gaussian variable. Label noise of variance $\Delta$ = {noise}, $n$ examples; {seeds}
-        data sets. Chains start at the teacher (informed) or from the prior (uninformed, at the
-        largest $n$; shifted to the right by 7 %). Dashed: the universal state, in which no feature
+        data sets. Chains start at the teacher (informed) or from the prior (uninformed, for the
+        fewest inputs and the largest $n$; shifted to the right by 7 %). The lines of all $d$ nearly
+        coincide. Dashed: the universal state, in which no feature
         is learned by itself.
     """,
     explained=(
@@ -220,36 +228,33 @@ _LAWS = tuple(f"{name} read-outs" for name in ("homogeneous", "Rademacher", "Gau
     ),
 )
 def quadratic_specialisation(
-    input_dim: int = 16,
-    width: int = 8,
+    input_dims: tuple = (16,),
     noise: float = 1.25,
     ratios: tuple = (2.0, 6.0),
     draws: int = 80,
+    thin: int = 1,
     seeds: int = 4,
     points: int = 16,
 ) -> Iterator[Curve]:
+    """input_dims: numbers of inputs d, even; there are d/2 hidden units. Chains from the prior are
+    run for the first of them alone. ratios: n / d^2."""
     mixed = Polynomial((-(0.5**0.5), -0.5, 0.5**0.5, 1 / 6))  # He_2 / sqrt(2) + He_3 / 6
-    laws = {
-        "homogeneous": (1.0,),
-        "Rademacher": (1.0, -1.0),
-        "Gaussian": gaussian_readouts(width - width % 2),
-    }
-    for name, values in laws.items():
-        system = QuadraticTeacher(input_dim, width - width % 2, noise, 1000.0, mixed, values)
-        grid = {"n_train": samples(0.3 * input_dim**2, 9.0 * input_dim**2, points)}
-        measured, facets = (
-            {"n_train": per_ratio(ratios, input_dim)},
-            {"readouts": f"{name} read-outs"},
-        )
-        hmc = partial(quadratic_posterior_hmc, draws=draws, leapfrog_steps=20)
-        last = {"n_train": measured["n_train"][-1:]}
+    hmc = partial(quadratic_posterior_hmc, draws=draws, thin=thin, leapfrog_steps=20)
+    for law, dim in itertools.product(_LAWS, input_dims):
+        width = dim // 2
+        readout = gaussian_readouts(width) if law == _LAWS[2] else _READOUTS[law]
+        system = QuadraticTeacher(dim, width, noise, 1000.0, mixed, readout)
+        facets = {"readouts": law, "input_dim": dim}
+        grid = {"n_train": samples(0.3 * dim**2, 9.0 * dim**2, points)}
+        measured = {"n_train": per_ratio(ratios, dim)}
         yield Curve("Bayes-optimal", quadratic_bayes_optimal, system, grid, facets=facets)
         yield Curve(
             "HMC, informed", partial(hmc, start="informed"), system, measured, seeds, facets=facets
         )
-        yield Curve(
-            "HMC, uninformed", partial(hmc, start="uninformed"), system, last, seeds, facets=facets
-        )
+        if dim == input_dims[0]:
+            last = {"n_train": measured["n_train"][-1:]}
+            prior = partial(hmc, start="uninformed")
+            yield Curve("HMC, uninformed", prior, system, last, seeds, facets=facets)
 
 
 @study(

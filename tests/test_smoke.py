@@ -29,7 +29,7 @@ SMALL = {
     ),
     "extensive_width": (
         "quadratic-specialisation",
-        "input_dim=8 width=4 ratios=2 draws=20 points=4 seeds=2",
+        "input_dims=8 ratios=2 draws=20 points=4 seeds=2",
     ),
     "generalisation": ("bad-global-minima", "examples=120 n_train=40 width=16 seeds=2"),
     "attention": (

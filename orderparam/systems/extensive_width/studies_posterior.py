@@ -236,12 +236,12 @@ def quadratic_specialisation(
     seeds: int = 4,
     points: int = 16,
 ) -> Iterator[Curve]:
-    """input_dims: numbers of inputs d, even; there are d/2 hidden units. Chains from the prior are
-    run for the first of them alone. ratios: n / d^2."""
+    """input_dims: numbers of inputs d; there are d/2 hidden units, one fewer where that is odd.
+    Chains from the prior are run for the first of them alone. ratios: n / d^2."""
     mixed = Polynomial((-(0.5**0.5), -0.5, 0.5**0.5, 1 / 6))  # He_2 / sqrt(2) + He_3 / 6
     hmc = partial(quadratic_posterior_hmc, draws=draws, thin=thin, leapfrog_steps=20)
     for law, dim in itertools.product(_LAWS, input_dims):
-        width = dim // 2
+        width = dim // 4 * 2
         readout = gaussian_readouts(width) if law == _LAWS[2] else _READOUTS[law]
         system = QuadraticTeacher(dim, width, noise, 1000.0, mixed, readout)
         facets = {"readouts": law, "input_dim": dim}

@@ -53,8 +53,11 @@ class Eigenbasis(eqx.Module):
         diagonal: Float[Array, "test"],
         targets: Float[Array, "train *output"],
     ) -> "Eigenbasis":
-        """One eigendecomposition, O(P^3). Eigenvalues that rounding made negative become zero."""
-        eigenvalues, vectors = jnp.linalg.eigh(kernel)
+        """One eigendecomposition, O(P^3), of a symmetric kernel. Eigenvalues that rounding made
+        negative become zero."""
+        # LAPACK stores columns one after the other, which is how the rows of the kernel lie in
+        # memory: of its transpose, which is equal, no copy in another order is made.
+        vectors, eigenvalues = jax.lax.linalg.eigh(kernel.T, symmetrize_input=False)
         return cls(
             jnp.maximum(eigenvalues, 0.0), vectors, vectors.T @ targets, rows @ vectors, diagonal
         )
@@ -108,10 +111,11 @@ def slope(
     """The slope (dF / d log p) / N along the line of stationary Q at given p."""
     eigenvalues, power, temperature, widths = args
     scaled = jnp.prod(order_parameters(log_scale, widths)) * eigenvalues
-    share = scaled / (temperature + scaled)
-    return jnp.expm1(log_scale) + jnp.sum(
-        share * (float(fluctuations) - power / (temperature + scaled))
-    ) / jnp.min(widths)
+    inverse = 1 / (temperature + scaled)
+    terms = scaled * inverse * (float(fluctuations) - power * inverse)
+    # As a product with ones the sum needs no array of all terms, which a grid of scales for many
+    # widths makes so large that allocating it takes longer than everything else.
+    return jnp.expm1(log_scale) + terms @ jnp.ones_like(terms) / jnp.min(widths)
 
 
 def minima(
@@ -152,7 +156,8 @@ def minima(
         )
         return root.value, root.residual
 
-    log_scale, residual = jax.vmap(refine)(jnp.maximum(cell, 0))
+    # An unused entry repeats the first bracket: without a change of sign a search never ends early.
+    log_scale, residual = jax.vmap(refine)(jnp.where(found, cell, jnp.maximum(cell[0], 0)))
     parameters = jax.vmap(lambda t: order_parameters(t, widths))(log_scale)
     values = jax.vmap(lambda q: action(q, widths, eigenvalues, power, temperature, fluctuations))(
         parameters

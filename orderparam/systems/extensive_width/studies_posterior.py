@@ -264,30 +264,42 @@ def quadratic_specialisation(
     source="Nguyen and Barbier 2026, effective model",
     seconds=(80, 9000),
     observables=("overlap",),
-    gallery={"warmup": 600, "draws": 400, "thin": 5},
-    full={
-        "input_dim": 48,
-        "width": 24,
+    gallery={
+        "input_dims": (16, 24, 32),
         "warmup": 600,
         "draws": 400,
         "thin": 5,
+        "doublings": 2,
         "seeds": 16,
     },
-    panels=[
-        Panel("feature", "overlap", by="model", jump=learned),
-        Freehand(partial(draw_every_run, "model"), "every run", one_by_one=True),
+    full={
+        "input_dims": (24, 32, 48),
+        "warmup": 600,
+        "draws": 400,
+        "thin": 5,
+        "doublings": 3,
+        "seeds": 16,
+    },
+    panels=lambda p: [
+        Panel("feature", "overlap", facet="input_dim", by="model", jump=learned),
+        Freehand(
+            partial(draw_every_run, "model", input_dim=p["input_dims"][-1]),
+            f"every run, $d$ = {p['input_dims'][-1]}",
+            one_by_one=True,
+        ),
     ],
     caption=r"""
-        Teacher of $k$ = {width} hidden units with $\tanh(2z)$, the features, on $d$ = {input_dim}
+        Teacher of $k = d/2$ hidden units with $\tanh(2z)$, the features, on $d$ = {input_dims}
         Gaussian inputs; read-outs $\propto i^{{-\beta}}$, $\beta$ = {decay}; label noise of
-        variance $\Delta$ = {noise}, $n$ = {ratio} $d^2$ examples. In theory the $k_c$ strongest
-        features are learned. Whole model: a student with all features; effective model: the same
-        labels, but the student has the first $k_c$ features alone and treats the rest of the target
-        as noise of the same variance. Overlap:
+        variance $\Delta$ = {noise}, $n$ = {ratio} $d^2$ examples, which lies well between the
+        numbers at which theory learns one feature more or less. Whole model: a student with all
+        features; effective model: the same labels, but the student has only the features that are
+        learned in theory and treats the rest of the target as noise of the same variance. Overlap:
         $w_i\cdot w^0_i/d$ of the weights $w_i$ of a draw and $w^0_i$ of the teacher. The lines of
-        the two models coincide: the blue one is hidden. {seeds} data sets; HMC starts with the
-        learned features at the teacher. Right: the sum over features, about the number of learned
-        ones, in every run and in theory (line).
+        the two models coincide: the blue one is hidden. {seeds} data sets, the same for both;
+        Hamiltonian Monte Carlo (HMC), four chains that start with the learned features at the
+        teacher. Right: the sum over features, in every run and in theory (line); data sets stand in
+        the same order.
     """,
     explained=(
         f"{FINITE_DIMENSION} Half of the chains did not converge. Marks at features 8 and 9 lie "
@@ -310,25 +322,27 @@ def quadratic_specialisation(
     ),
 )
 def effective_model(
-    input_dim: int = 32,
-    width: int = 16,
+    input_dims: tuple = (32,),
     decay: float = 0.8,
     noise: float = 0.01,
-    ratio: float = 1.0,
+    ratio: float = 0.4,
     warmup: int = 100,
     draws: int = 200,
     thin: int = 1,
     doublings: int = 0,
     seeds: int = 4,
 ) -> Iterator[Curve]:
-    """warmup, draws, thin, doublings: lengths of the chains."""
-    teacher = HierarchicalTeacher(input_dim, width, decay, noise, round(ratio * input_dim**2))
-    resolved = max(1.0, float(bayes_optimal(teacher).effective_width))
+    """input_dims: numbers of inputs d; there are d/2 features. ratio: n / d^2. warmup, draws, thin,
+    doublings: lengths of the chains."""
     hmc = from_learned(warmup, draws, thin, doublings)
-    for model, kept in (("whole model", float(width)), ("effective model", resolved)):
-        student, over = WidthLimitedStudent(teacher, kept), {"width": [kept]}
-        yield Curve("theory", compressed, student, over, facets={"model": model})
-        yield Curve("HMC", hmc, student, over, seeds, facets={"model": model})
+    for dim in input_dims:
+        teacher = HierarchicalTeacher(dim, dim // 2, decay, noise, round(ratio * dim**2))
+        resolved = max(1.0, float(bayes_optimal(teacher).effective_width))
+        for model, kept in (("whole model", float(dim // 2)), ("effective model", resolved)):
+            student, over = WidthLimitedStudent(teacher, kept), {"width": [kept]}
+            facets = {"model": model, "input_dim": dim}
+            yield Curve("theory", compressed, student, over, facets=facets)
+            yield Curve("HMC", hmc, student, over, seeds, paired=("width",), facets=facets)
 
 
 def _draw_ratio(axes: Any, comparison: Comparison) -> None:

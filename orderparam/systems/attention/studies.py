@@ -96,10 +96,10 @@ def attention_recovery(
     gallery={"input_dim": 500},
     full={"input_dim": 1600, "seeds": 64},
     explained=(
-        "At d = 500 the objectives lie 1 to 2.4 % above the limit, by a term in 1/d (study "
+        "At d = 500 the objectives lie 1 to 3 % above the limit, by a term in 1/d (study "
         "attention-size), and test errors lie within 6 % of the limit. Only the objectives were "
-        "extrapolated in 1/d, not the test errors. The measured objectives of the two states cross "
-        "at n/d = 1.27(2), those of the theory at 1.250."
+        "extrapolated in 1/d, not the test errors. The measured objectives of the two states "
+        "cross at n/d = 1.27(2), those of the theory at 1.250."
     ),
 )
 def attention_states(

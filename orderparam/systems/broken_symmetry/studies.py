@@ -134,9 +134,9 @@ def glass_ground_state(
 @study(
     "glass-equilibrium",
     title=(
-        "In theory the entropy of a spin glass near T = 0.2 is negative unless replica symmetry is "
-        "broken; of energies extrapolated to many spins the coldest alone tells both apart, in "
-        "favour of broken symmetry"
+        "In theory the entropy of a spin glass near T = 0.2 is negative unless replica symmetry "
+        "is broken; of energies extrapolated to many spins the coldest weakly favours broken "
+        "symmetry"
     ),
     source="Sherrington, Kirkpatrick 1975; Parisi 1980; Ghirlanda, Guerra 1998",
     panels=[

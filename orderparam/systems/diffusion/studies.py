@@ -156,13 +156,13 @@ def diffusion_collapse(
     gallery={"seeds": 16},
     full={"starts": 1024, "seeds": 32},
     explained=(
-        "Left: the theory is that of a sharp collapse. With 61 pixels of unequal "
-        "variance the collapse is not sharp: for Gaussians of the same covariance, the "
-        "control, the weight is 1/2 at times 5 to 8 % above it. Digits lie below these "
-        "Gaussians by 1 % for 50 images and by 22 % for 1600, because they are not "
-        "Gaussian. Right: the theory is that of an exact score. With the score of 300 "
-        "Gaussian examples, the control, trajectories choose their class up to 6 % "
-        "earlier than with the exact score; with that of digits, up to 9 % earlier."
+        "Left: the theory is that of a sharp collapse. With 61 pixels of unequal variance the "
+        "collapse is not sharp: for Gaussians of the same covariance, the control, the weight is "
+        "1/2 at times 5 to 8 % above it. Digits lie below these Gaussians by 1 % for 50 images "
+        "and by 22 % for 1600, because they are not Gaussian. Right: the theory is that of an "
+        "exact score. With the score of 300 Gaussian examples, the control, two clones end in "
+        "the same class with a probability that is up to 6 % larger than with the exact score; "
+        "with that of digits, up to 9 % larger."
     ),
 )
 def diffusion_digits(

@@ -223,8 +223,8 @@ def draw_sizes(axes: Any, comparison: Comparison, load: float) -> None:
 @study(
     "capacity-errors-sizes",
     title=(
-        "Fewest errors of up to 11 inputs cannot tell whether replica symmetry is broken beyond "
-        "the capacity: their extrapolation is too uncertain"
+        "With 3 patterns per input, fewest errors of up to 11 inputs cannot tell whether replica "
+        "symmetry is broken: their extrapolation is too uncertain"
     ),
     source="Gardner, Derrida 1988; Majer, Engel, Zippelius 1993",
     seconds=(60, 6000),

@@ -98,13 +98,13 @@ CAPACITY = 0.138  # Amit, Gutfreund, Sompolinsky 1987
         pattern is lost.
     """,
     explained=(
-        "Close to $T_M$ some networks leave the retrieval state, fewer of them with more spins: "
-        "the 16 runs at load 0.1 and T = 0.3 have overlaps from 0.31 to 0.97. Control at load 0.1, "
-        "where $T_M$ = 0.315: at T = 0.25, 3 of 48 networks of 1000 spins and none of 24 networks "
-        "of 4000 spins leave it; at T = 0.3, 19 of 48 (40 %) and 6 of 24 (25 %) do, a difference "
-        "that chance explains. At load 0.05 and T = 0.5 the overlap lies 0.074(19) below the "
-        "theory with 1000 spins and 0.001(2) above it with 4000. Far below $T_M$ almost no spin is "
-        "ever wrong, so that the error bars are tiny."
+        "Close to $T_M$ some networks leave the retrieval state: the 16 runs at load 0.1 and T = "
+        "0.3 have overlaps from 0.31 to 0.97. Control at load 0.1, where $T_M$ = 0.315: at T = "
+        "0.25, 3 of 48 networks of 1000 spins and none of 24 networks of 4000 spins leave it; at "
+        "T = 0.3, 19 of 48 (40 %) and 6 of 24 (25 %) do, a difference that chance explains. At "
+        "load 0.05 and T = 0.5 the overlap lies 0.074(19) below the theory with 1000 spins and "
+        "0.001(2) above it with 4000. Far below $T_M$ almost no spin is ever wrong, so that the "
+        "error bars are tiny."
     ),
 )
 def hopfield_phase_diagram(

@@ -237,8 +237,11 @@ def _aside(data: xr.Dataset) -> xr.DataArray:
 
 @study(
     "relu-adaptation",
-    title="Adapted weights on the network's own data predict what a relu network learns of $h_1$ "
-    "and $h_2$ within 0.02; theories averaged over data give too much for $h_1$",
+    title=(
+        "Adapted weights on the network's own data predict what a relu network learns of $h_1$ "
+        "and $h_2$ within 0.02; theories of adapting kernels averaged over data give too much "
+        "for $h_1$"
+    ),
     source=_FEATURES,
     panels=[
         Panel(

@@ -467,7 +467,7 @@ def _shown(times: tuple[int, ...]) -> list[int]:
     "ising-configurations",
     title=(
         "Configurations of the Ising model have one large domain below the critical temperature, "
-        "clusters of all sizes at it and small ones above it"
+        "domains of very different sizes at it, and order over short distances alone above it"
     ),
     source="Onsager 1944; Swendsen, Wang 1987",
     seconds=(10, 300),

@@ -141,8 +141,10 @@ def random_features_real_classes(
 
 @study(
     "random-features-many-classes",
-    title="Ten classes at once: the squared error is predicted within 3 %, the classification "
-    "error within 15 %",
+    title=(
+        "Ten classes at once: the squared error is predicted within 3 % by a matched fit, the "
+        "classification error within 15 %"
+    ),
     source="Wei, Hu, Steinhardt 2022 (arXiv:2203.06176); share of wrong classes derived here",
     panels=lambda p: [
         Panel(

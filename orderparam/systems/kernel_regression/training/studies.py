@@ -155,8 +155,8 @@ def langevin_vs_gp(
     explained=(
         "Networks of finite width are not Gaussian processes, and the deviation falls with the "
         "width: at T = 0.3 and u = -3 the mean is 9.5(4) % low with 10 units and 1.2(2) % with "
-        "100, at u = 3 the variance is 20.8(5) and 1.9(3) % low. At T = 0.02 and u = -1.5, where "
-        "the variance is smallest, it is 48(2) and 7.5(9) % high."
+        "100, at u = 3 the variance is 20.8(5) and 1.9(3) % low. At T = 0.02 and u = -1.5, "
+        "midway between data, it is 48(2) and 7.5(9) % high."
     ),
     gallery={"widths": (10, 100), "seeds": 16, "draws": 2000},
     full={"widths": (10, 100, 1000), "test_points": 61, "seeds": 16, "draws": 4000},

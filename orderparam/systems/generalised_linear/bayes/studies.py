@@ -285,7 +285,7 @@ def compressed_sensing(
 ) -> Iterator[Curve]:
     """max_steps: largest number of iterations of message passing."""
     system = GeneralisedLinear(0.5, RealLabels("linear"), SparsePrior(density), input_dim)
-    passing = partial(message_passing, max_steps=max_steps)
+    passing = partial(message_passing, damping=0.3, max_steps=max_steps)
     fine, over = (
         {"sample_ratio": tuple(np.linspace(0.05, max(sample_ratios), 46).tolist())},
         {"prior.density": densities},
@@ -380,7 +380,8 @@ def compressed_sensing_plane(
     yield diagram_curve(amp_fixed_point, system, over, order="error", **options)
     measured = {"prior.density": densities, "sample_ratio": sample_ratios}
     yield Curve("state evolution", state_evolution, system, measured)
-    yield Curve("drawn problem", message_passing, system, measured, seeds)
+    passing = partial(message_passing, damping=0.3, max_steps=2000)
+    yield Curve("drawn problem", passing, system, measured, seeds)
 
 
 # ------------------------------------------------------------------------------------------------

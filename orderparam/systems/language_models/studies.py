@@ -245,8 +245,10 @@ def draw_best_rates(axes: Any, comparison: Comparison) -> None:
 
 @study(
     "language-rates",
-    title="The best learning rate of a transformer falls with its width, unless the rates of "
-    "matrices are scaled",
+    title=(
+        "From width 16 to 48 the best learning rate of a transformer falls, unless the rates of "
+        "matrices are scaled"
+    ),
     source="Yang et al. 2022 (arXiv:2203.03466)",
     explained=(
         "There are three runs of each setting, because all of them together take an hour of a "

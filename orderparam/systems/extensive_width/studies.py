@@ -162,7 +162,7 @@ SOURCE = "Nguyen and Barbier 2026"
         "4 % in the 56 of 96 that converge; the small overlap of the next one depends on the start"
     ),
     source=SOURCE,
-    seconds=(50, 12_000),
+    seconds=(50, 2700),
     observables=("overlap",),
     gallery={
         "ratios": (0.006, 0.034, 0.04, 0.068, 0.075, 0.105),

@@ -181,11 +181,14 @@ def _scaling_panels(p: Mapping[str, Any]) -> list[Freehand]:
     full={"betas": (0.125, 0.25, 0.5, 1.0), "particles": 3000, "seeds": 16, "draws": 600},
     explained=(
         "The line is averaged over data, of which there are few for each input, and is 8 to 26 % "
-        "too high for R_1 and 20 to 120 % for R_2. On the same training sets networks differ from"
-        " particles by at most 0.0006 in the output along h_1, and exceed them by 0.0008 to "
-        "0.0021, with errors of 0.0004 to 0.0006, along h_2, where networks have 0.06 to 0.13; "
-        "the cause of this was not tested. Two of 96 runs of networks did not converge and are "
-        "left out of their means alone."
+        "too high for R_1 and 20 to 120 % for R_2. On the same training sets networks of scale "
+        "0.125 differ from particles by at most 0.0006(2) in the output along h_1, exceed them "
+        "by 0.0010(3) to 0.0020(3) along h_2, where networks have 0.07 to 0.13, and lie "
+        "0.0003(1) to 0.0010(1) below them along h_4, where they have -0.016 to -0.033. With "
+        "twice the units and inputs, at the scale 0.25, the last two differences fall to "
+        "0.0006(2) to 0.0013(1) and to 0.0002(1) to 0.0006(1), by a fifth to a half, as those of "
+        "a finite width would, which particles neglect. Two of 96 runs of networks did not "
+        "converge and are left out of their means alone."
     ),
 )
 def relu_scaling(

@@ -74,8 +74,8 @@ _STAIRCASE_CAPTION = (
         "The theories are averaged over data. Control at n = 200: Gaussian weights solved on the "
         "same 16 training sets lie 8(4) and 15(6) % below their average over data in h_1 and "
         "h_3, and the network 1.9(2) and 3(2) % above them. With 1200 examples Gaussian weights "
-        "have about 0.22 of the cubic part, where the network has 0.29: they have no side maxima of "
-        "the density."
+        "have about 0.22 of the cubic part, where the network has 0.29: they have no side maxima "
+        "of the density."
     ),
     seconds=(120, 1800),
     observables=("output",),

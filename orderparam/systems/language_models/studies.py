@@ -251,11 +251,11 @@ def draw_best_rates(axes: Any, comparison: Comparison) -> None:
     ),
     source="Yang et al. 2022 (arXiv:2203.03466)",
     explained=(
-        "There are three runs of each setting, because all of them together take an hour of a "
-        "core with 16; the intervals count the scatter of the 15 runs of a width. At width 96 "
-        "the interval of the standard parametrisation leaves the measured rates. Without this "
-        "width the best rate falls from about 0.035 at width 16 to 0.018 at width 48, beyond "
-        "both intervals, and the mean-field one stays between 0.035 and 0.05."
+        "There are three runs of each setting, because 16 would take about an hour of a core; "
+        "the intervals count the scatter of the 15 runs of a width. At width 96 the interval of "
+        "the standard parametrisation leaves the measured rates. Without this width the best "
+        "rate falls from about 0.035 at width 16 to 0.018 at width 48, beyond both intervals, "
+        "and the mean-field one stays between 0.035 and 0.05."
     ),
     panels=[
         Panel(

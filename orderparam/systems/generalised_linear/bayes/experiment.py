@@ -92,8 +92,8 @@ def message_passing(
     Args:
         damping: fraction of the previous state that is kept, from 0 (the default) to below 1, in
             the first quarter of `max_steps`; in the k-th quarter it is damping^(1/k). Undamped
-            estimates of a drawn problem can grow without bound (in 8 of 640 problems of compressed
-            sensing with 1000 weights), which 0.1 and more prevented.
+            estimates of a drawn problem can grow without bound, as in 9 of 640 problems of
+            compressed sensing with 1000 weights; 0.1 and 0.3 found the weights of all nine.
         max_steps: largest number of iterations; 300 by default.
         tolerance: root mean square change, in units of sqrt(rho), at which the iteration ends; 1e-6
             by default.

@@ -265,8 +265,8 @@ def draw_thresholds(axes: Any, comparison: Comparison) -> None:
         "With 1000 weights 7 of 15 runs at n/d = 0.37 and one of 12 at 0.38 end without the "
         "weights, and the means of 0.020(6) and 0.004(4) are those of these runs; at 0.34 the "
         "error of 15 runs is 21(19) % too large. Of all 672 runs 20 did not converge within the "
-        "iterations; all are next to the threshold, where estimates change slowly. The left "
-        "panel has 500 weights; other dimensions were not measured."
+        "iterations; all are near the threshold, where estimates change slowly. The left panel "
+        "has 500 weights; other dimensions were not measured."
     ),
     gallery={
         "sample_ratios": (0.1, 0.2, 0.28, 0.32, 0.34, 0.37, 0.38, 0.4, 0.5),

@@ -186,9 +186,10 @@ def _scaling_panels(p: Mapping[str, Any]) -> list[Freehand]:
         "by 0.0010(3) to 0.0020(3) along h_2, where networks have 0.07 to 0.13, and lie "
         "0.0003(1) to 0.0010(1) below them along h_4, where they have -0.016 to -0.033. With "
         "twice the units and inputs, at the scale 0.25, the last two differences fall to "
-        "0.0006(2) to 0.0013(1) and to 0.0002(1) to 0.0006(1), by a fifth to a half, as those of "
-        "a finite width would, which particles neglect. Two of 96 runs of networks did not "
-        "converge and are left out of their means alone."
+        "0.0006(2) to 0.0013(1) and to 0.0002(1) to 0.0006(1), by a fifth to a half. A finite "
+        "width, which particles neglect, would halve them; it is not the whole cause, or the "
+        "errors are too large to tell. Two of 96 runs of networks did not converge and are left "
+        "out of their means alone."
     ),
 )
 def relu_scaling(
